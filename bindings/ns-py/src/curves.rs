@@ -1,7 +1,7 @@
 //! Profile scans of one parameter, grids of two, contours.
 
 use nextstat::Analysis;
-use nextstat::curves::{AxisRequest, ContourRequest, ScanRequest};
+use nextstat::curves::{AxisRequest, ContourLevels, ContourRequest, ScanRequest};
 use ns_core::Model;
 use ns_inference::monitor::Monitor;
 use ns_inference::parallel::WorkPart;
@@ -63,7 +63,7 @@ fn scan_model<'py>(
     let analysis = analysis(py, model, settings)?;
     let axes = axes_of(py, &analysis, axes)?;
     let parts = parts.into_iter().map(|part| Ok(depythonize(&part)?)).collect::<PyResult<Vec<GridPart>>>()?;
-    let request = ScanRequest { axes, parts };
+    let request = ScanRequest { axes, parts, ..ScanRequest::default() };
     let work = |analysis: &Analysis, monitor: &dyn Monitor| analysis.scan(&request, monitor);
     let answer = answer_watched(py, callback(progress).as_ref(), &analysis, work)?;
     let document = scan_fields(py, analysis.model(), answer.result.scan)?;
@@ -82,8 +82,9 @@ fn grid_part_model<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let analysis = analysis(py, model, settings)?;
     let axes = axes_of(py, &analysis, axes.into())?;
+    let request = ScanRequest { axes, ..ScanRequest::default() };
     let work = |analysis: &Analysis, monitor: &dyn Monitor| {
-        analysis.grid_part(&axes, WorkPart { index: part[0], n_parts: part[1] }, monitor)
+        analysis.grid_part(&request, WorkPart { index: part[0], n_parts: part[1] }, monitor)
     };
     object(py, &answer_watched(py, None, &analysis, work)?)
 }
@@ -141,11 +142,11 @@ fn contours_model<'py>(
     wanted: ContoursWanted,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let ContoursWanted { parameters: [first, second], levels, n_points } = wanted;
+    let ContoursWanted { parameters, levels, n_points } = wanted;
     let analysis = analysis(py, model, settings)?;
     room::<f64>(n_points as u64, analysis.model().n_params(), "points")?;
-    let request = ContourRequest { levels, n_points };
-    let work = |analysis: &Analysis, monitor: &dyn Monitor| analysis.contours([&first, &second], &request, monitor);
+    let request = ContourRequest { parameters, levels: ContourLevels { levels, n_points } };
+    let work = |analysis: &Analysis, monitor: &dyn Monitor| analysis.contours(&request, monitor);
     let answer = answer_watched(py, callback(progress).as_ref(), &analysis, work)?;
     let document = fields(py, &answer.result)?;
     document.set_item("par_names", &analysis.model().parameters.names)?;

@@ -153,6 +153,7 @@ pub(crate) fn library(py: Python<'_>, error: &nextstat::Error) -> PyErr {
         nextstat::Error::Compile(error) => return compile(py, error),
         nextstat::Error::TooLarge(_) => return PyMemoryError::new_err(message),
         nextstat::Error::Toys(error) => return toys(error),
+        nextstat::Error::NoThrowingPoint { .. } => ToyError::new_err(message),
         nextstat::Error::Device(error) => return device(py, error),
         nextstat::Error::DeviceFailed { .. } | nextstat::Error::OnCpuOnly { .. } => DeviceError::new_err(message),
         _ => ParameterError::new_err(message),

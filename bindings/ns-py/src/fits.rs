@@ -90,6 +90,7 @@ fn fit_model<'py>(
     let request = FitRequest {
         uncertainties: if errors { Uncertainties::Hessian } else { Uncertainties::None },
         minos: minos.targets(),
+        ..FitRequest::default()
     };
     let fit = answer(py, &analysis, |analysis| analysis.fit(&request))?;
     let document = fit_document(py, &analysis, fit.result, model.names(py)?)?;
@@ -122,7 +123,7 @@ pub(crate) fn fit_document<'py>(
     document.set_item("bestfit", array(py, &bestfit))?;
     document.set_item("uncertainties", optional_array(py, &uncertainties))?;
     (result.bestfit, result.uncertainties, result.par_names) = (bestfit, uncertainties, par_names);
-    let fit = Answer { analysis: analysis.on_cpu(), result, device: None };
+    let fit = Answer::new(analysis.on_cpu(), result);
     let pois = object(py, &fit.pois())?;
     document.set_item("poi", pois.try_iter()?.next().transpose()?)?;
     document.set_item("pois", pois)?;

@@ -1,6 +1,6 @@
 //! Hypothesis tests, significances and upper limits by asymptotic formulas.
 
-use nextstat::hypothesis::LimitRequest;
+use nextstat::hypothesis::{HypotestRequest, LimitRequest, SignificanceRequest};
 use ns_inference::test_statistic::TestStatistic;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -31,7 +31,7 @@ fn hypotest_model<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let statistic = statistic(py, test_stat)?;
     let analysis = analysis(py, model, settings)?;
-    fields(py, &answer(py, &analysis, |analysis| analysis.hypotest(statistic, mu))?.result)
+    fields(py, &answer(py, &analysis, |analysis| analysis.hypotest(&HypotestRequest { mu, statistic }))?.result)
 }
 
 /// Returns the significance of a discovery.
@@ -43,7 +43,7 @@ fn significance_model<'py>(
     mu: f64,
 ) -> PyResult<Bound<'py, PyDict>> {
     let analysis = analysis(py, model, settings)?;
-    fields(py, &answer(py, &analysis, |analysis| analysis.significance(mu))?.result)
+    fields(py, &answer(py, &analysis, |analysis| analysis.significance(&SignificanceRequest { mu }))?.result)
 }
 
 /// The limits that are wanted.

@@ -1,19 +1,13 @@
 //! Toys: their data, their fits, and tests and goodness of fit by toys.
 
-use std::ops::ControlFlow;
-
-use nextstat::Analysis;
-use nextstat::error::Procedure;
 use nextstat::goodness::GoodnessRequest;
-use nextstat::hypothesis::tested_by_toys;
+use nextstat::toy_tests::{ToyTestRequest, ToyTestResult};
+use nextstat::toys::{ThrowAt, ToyOptions, ToyPart, ToysRequest};
+use nextstat::{Analysis, Answer};
 use ns_core::Data;
 use ns_inference::minimize::Outcome;
 use ns_inference::monitor::Monitor;
-use ns_inference::test_statistic::TestStatistic;
-use ns_inference::toys::{
-    AuxTreatment, Ensemble, HypotestSettings, HypotestToys, RunStatus, StatisticSamples, ToyFit, ToyFitter,
-    ToyHypotest, ToyRun, ToySampler, ToySource, ToysError,
-};
+use ns_inference::toys::{AuxTreatment, ToyFit};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -31,13 +25,6 @@ use crate::watch::{answer_watched, callback};
 /// Returns what happens to the auxiliary data of toys.
 fn aux(is_fixed: bool) -> AuxTreatment {
     if is_fixed { AuxTreatment::Fixed } else { AuxTreatment::Fluctuated }
-}
-
-/// Returns what throws the toys of fits at `params`.
-fn sampler(analysis: &Analysis, params: &[f64], is_aux_fixed: bool) -> PyResult<ToySampler> {
-    let source = ToySource { seed: analysis.seed(), ensemble: Ensemble::Fits, aux: aux(is_aux_fixed) };
-    ToySampler::new(analysis.model(), analysis.data(), params, source)
-        .map_err(|reason| error::toys(&ToysError::from(reason)))
 }
 
 /// Which toys are thrown.
@@ -61,7 +48,7 @@ fn throw_toys<'py>(
     let ThrowWanted { first, end, is_aux_fixed } = wanted;
     let analysis = analysis(py, model, settings)?;
     let params = point(analysis.model(), params, "params")?;
-    let sampler = sampler(&analysis, &params, is_aux_fixed)?;
+    let sampler = analysis.sampler(&params, aux(is_aux_fixed)).map_err(|problem| error::library(py, &problem))?;
     let n_toys = end - first;
     let width = analysis.model().n_bins() + analysis.model().n_aux();
     let mut all = room(n_toys, width, "toys")?;
@@ -98,24 +85,27 @@ fn fit_toys_model<'py>(
     let FitsWanted { first, end, is_aux_fixed, wants_uncertainty } = wanted;
     let analysis = analysis(py, model, settings)?;
     let params = point(analysis.model(), params, "params")?;
-    let sampler = sampler(&analysis, &params, is_aux_fixed)?;
-    let poi = || analysis.poi_with_uncertainty().map_err(|problem| error::settings(py, &problem));
-    let uncertainty_of = if wants_uncertainty { Some(poi()?) } else { None };
-    let toys = ToyFitter { model: analysis.model(), options: analysis.options(), sampler: &sampler, uncertainty_of };
+    let part = ToyPart::Range(first..end);
+    let request = ToysRequest {
+        n_toys: end,
+        throw_at: ThrowAt::Params(params.clone()),
+        poi_uncertainty: wants_uncertainty,
+        options: ToyOptions { aux: aux(is_aux_fixed), part, ..ToyOptions::default() },
+        ..ToysRequest::default()
+    };
     let mut fits = Fits { params: room(end - first, analysis.model().n_params(), "toys")?, each: Vec::new() };
     answer_watched(py, callback(progress).as_ref(), &analysis, |analysis, monitor| {
-        let run = analysis.run(monitor);
-        let Ok(_) = toys.run(&analysis.likelihood()?, first..end, &run, |more| {
+        let mut toys = analysis.toys(&request)?;
+        toys.run(monitor, |_, more| {
             more.into_iter().for_each(|fit| fits.push(fit));
-            Ok::<_, std::convert::Infallible>(())
-        });
-        Ok(())
+            Ok::<_, nextstat::Error>(())
+        })?;
+        toys.answer()
     })?;
     let document = toy_fields(py, &analysis, fits, wants_uncertainty)?;
     document.set_item("thrown_at", array(py, &params))?;
     document.set_item("aux", object(py, &aux(is_aux_fixed))?)?;
-    let device = analysis.device().map_or("cpu".to_owned(), |device| device.backend().to_string());
-    document.set_item("devices", [device])?;
+    document.set_item("devices", [nextstat::device::name_of(analysis.backend())])?;
     annotate(&analysis, &document)?;
     Ok(document)
 }
@@ -174,22 +164,20 @@ struct TestWanted {
 }
 
 impl TestWanted {
-    fn settings(self, py: Python<'_>, analysis: &Analysis) -> PyResult<HypotestSettings> {
-        let test_statistic = statistic(py, &self.test_stat)?;
-        if !matches!(test_statistic, TestStatistic::Q | TestStatistic::QTilde | TestStatistic::Q0) {
-            let hint = Some("there are `qtilde`, `q` and `q0`".to_owned());
-            let message = format!("toys do not have the test statistic `{}`", self.test_stat);
-            return Err(error::parameter(py, message, hint));
-        }
-        let mu = tested_by_toys(test_statistic, self.mu).map_err(|problem| error::settings(py, &problem))?;
-        Ok(HypotestSettings {
-            test_statistic,
-            poi: poi(py, analysis)?,
-            mu,
+    fn request(self, py: Python<'_>) -> PyResult<ToyTestRequest> {
+        let [first, end] = self.range.unwrap_or([0, self.n_units()]);
+        let part = ToyPart::Range(first..end);
+        Ok(ToyTestRequest {
+            mu: self.mu,
+            statistic: statistic(py, &self.test_stat)?,
             n_toys: self.n_toys,
-            seed: analysis.seed(),
-            aux: aux(self.is_aux_fixed),
+            stop_at_error: self.stop_at_error,
+            options: ToyOptions { aux: aux(self.is_aux_fixed), part, ..ToyOptions::default() },
         })
+    }
+
+    fn n_units(&self) -> u64 {
+        self.n_toys.iter().sum()
     }
 }
 
@@ -202,61 +190,28 @@ fn hypotest_toys_model<'py>(
     wanted: TestWanted,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let TestWanted { stop_at_error, range, .. } = wanted;
     let analysis = analysis(py, model, settings)?;
-    let wanted = wanted.settings(py, &analysis)?;
-    let test = test(py, &analysis, wanted)?;
+    let range = wanted.range;
     let [first, end] = range.unwrap_or([0, wanted.n_units()]);
+    let request = wanted.request(py)?;
     let mut units = room(end - first, 1, "toys")?;
-    let mut samples = StatisticSamples::default();
-    answer_watched(py, callback(progress).as_ref(), &analysis, |analysis, monitor| {
-        let run = ToyRun { whole: Some([first, end]), ..analysis.run(monitor) };
-        let likelihood = analysis.likelihood()?;
-        let mut next = first;
-        while next < end
-            && !monitor.is_cancelled()
-            && !wanted.is_enough(next, &samples, &test.observed(), stop_at_error)
-        {
-            let stop = wanted.next_check(next, stop_at_error).min(end);
-            let Ok(ended) = test.run(&likelihood, next..stop, &run, |tests| {
-                tests.iter().for_each(|test| samples.push(test.unit.which, test.value));
-                units.extend(tests.iter().map(|test| test.value.unwrap_or(f64::NAN)));
-                Ok::<_, std::convert::Infallible>(ControlFlow::Continue(()))
-            });
-            if ended == RunStatus::Failed {
-                break;
-            }
-            next = stop;
-        }
-        Ok(())
+    let answer = answer_watched(py, callback(progress).as_ref(), &analysis, |analysis, monitor| {
+        let mut test = analysis.hypotest_toys(&request)?;
+        test.run(monitor, |tests| {
+            units.extend(tests.iter().map(|test| test.value.unwrap_or(f64::NAN)));
+            Ok::<_, nextstat::Error>(())
+        })?;
+        test.answer()
     })?;
-    let document = test_fields(py, &analysis, &test, &samples)?;
+    let document = test_fields(py, &answer)?;
     annotate(&analysis, &document)?;
     Ok(if range.is_some() { PyArray1::from_vec(py, units).into_any() } else { document.into_any() })
 }
 
-/// Prepares a test by toys: fits the data.
-fn test<'a>(py: Python<'_>, analysis: &'a Analysis, wanted: HypotestSettings) -> PyResult<ToyHypotest<'a>> {
-    answer(py, analysis, |stoppable| {
-        let likelihood = &mut stoppable.likelihood()?;
-        Ok(ToyHypotest::new(analysis.model(), likelihood, analysis.options(), wanted)?)
-    })
-}
-
-/// Returns the parameter of interest, which a test varies.
-fn poi(py: Python<'_>, analysis: &Analysis) -> PyResult<usize> {
-    analysis.varied(None, Procedure::HypotestToys).map_err(|problem| error::settings(py, &problem))
-}
-
 /// Returns the command's document with the statistic of every toy.
-fn test_fields<'py>(
-    py: Python<'py>,
-    analysis: &Analysis,
-    test: &ToyHypotest<'_>,
-    samples: &StatisticSamples,
-) -> PyResult<Bound<'py, PyDict>> {
-    let result = HypotestToys::new(test.observed(), samples);
-    let document = fields(py, &result)?;
+fn test_fields<'py>(py: Python<'py>, answer: &Answer<ToyTestResult>) -> PyResult<Bound<'py, PyDict>> {
+    let ToyTestResult { test: result, identity, samples, .. } = &answer.result;
+    let document = fields(py, result)?;
     let tails = PyDict::new(py);
     for (key, tail) in [("CLsb_obs", &result.clsb), ("CLb_obs", &result.clb)] {
         tails.set_item(key, object(py, tail)?)?;
@@ -264,17 +219,17 @@ fn test_fields<'py>(
         document.set_item(format!("{key}_error"), tail.error)?;
     }
     document.set_item("tail_probabilities", tails)?;
-    let (model, wanted) = (analysis.model(), test.settings());
-    document.set_item("n_toys_wanted", wanted.n_toys)?;
-    document.set_item("seed", wanted.seed)?;
-    document.set_item("aux", object(py, &wanted.aux)?)?;
-    document.set_item("parameter", &model.parameters.names[wanted.poi])?;
+    let (model, settings) = (answer.model(), &identity.settings);
+    document.set_item("n_toys_wanted", object(py, &settings["n_toys_of_hypotheses"])?)?;
+    document.set_item("seed", answer.analysis.seed())?;
+    document.set_item("aux", object(py, &settings["aux"])?)?;
+    document.set_item("parameter", model.poi().map(|poi| &model.parameters.names[poi]))?;
     document.set_item("measurement", &model.measurement)?;
     document.set_item("par_names", &model.parameters.names)?;
-    let [tested, alternative] = test.thrown_at();
     let thrown_at = PyDict::new(py);
-    thrown_at.set_item("tested", array(py, tested))?;
-    thrown_at.set_item("alternative", array(py, alternative))?;
+    for (key, params) in ["tested", "alternative"].iter().zip(&answer.result.thrown_at) {
+        thrown_at.set_item(key, array(py, params))?;
+    }
     document.set_item("thrown_at", thrown_at)?;
     document.set_item("toys_tested", array(py, &samples.values[0]))?;
     document.set_item("toys_alternative", array(py, &samples.values[1]))?;
@@ -293,20 +248,19 @@ fn hypotest_of_units<'py>(
     wanted: TestWanted,
     values: &Bound<'py, PyAny>,
 ) -> PyResult<Option<Bound<'py, PyDict>>> {
-    let stop_at_error = wanted.stop_at_error;
     let analysis = analysis(py, model, settings)?;
-    let wanted = wanted.settings(py, &analysis)?;
-    let (test, values) = (test(py, &analysis, wanted)?, list(values, "values")?);
-    let mut samples = StatisticSamples::default();
-    for (unit, value) in (0..).zip(&values) {
-        if wanted.is_enough(unit, &samples, &test.observed(), stop_at_error) {
-            return test_fields(py, &analysis, &test, &samples).map(Some);
+    let (request, values) = (wanted.request(py)?, list(values, "values")?);
+    let answer = answer(py, &analysis, |analysis| {
+        let mut test = analysis.hypotest_toys(&request)?;
+        for value in &values {
+            if test.is_finished() {
+                break;
+            }
+            test.resume(Some(*value).filter(|value| !value.is_nan()));
         }
-        samples.push(wanted.unit(unit).which, Some(*value).filter(|value| !value.is_nan()));
-    }
-    let n_done = values.len() as u64;
-    let is_over = n_done == wanted.n_units() || wanted.is_enough(n_done, &samples, &test.observed(), stop_at_error);
-    is_over.then(|| test_fields(py, &analysis, &test, &samples)).transpose()
+        if test.is_finished() { test.answer().map(Some) } else { Ok(None) }
+    })?;
+    answer.map(|answer| test_fields(py, &answer)).transpose()
 }
 
 /// The toys of a goodness of fit.
@@ -332,7 +286,7 @@ fn goodness_model<'py>(
     let request = GoodnessRequest { n_toys: Some(n_toys).filter(|n| *n > 0), aux: aux(is_aux_fixed) };
     let work = |analysis: &Analysis, monitor: &dyn Monitor| analysis.goodness(&request, monitor);
     let answer = answer_watched(py, callback(progress).as_ref(), &analysis, work)?;
-    let document = fields(py, &answer.document(&[]))?;
+    let document = fields(py, &answer.document())?;
     document.set_item("converged", answer.result.fit.converged)?;
     // Not from the JSON document, which has no NaN.
     document.set_item("toys", object(py, &answer.result.toys)?)?;

@@ -16,7 +16,7 @@ use crate::settings::analysis;
 #[pyfunction]
 fn yields_model<'py>(py: Python<'py>, model: &PyModel, settings: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
     let analysis = analysis(py, model, settings)?;
-    let yields = answer(py, &analysis, Analysis::yields)?;
+    let yields = answer(py, &analysis, Analysis::yields)?.result;
     let document = PyDict::new(py);
     document.set_item("converged", yields.fit.result.converged)?;
     document.set_item("warnings", &yields.fit.result.warnings)?;
@@ -42,7 +42,7 @@ fn channels<'py>(py: Python<'py>, yields: &Yields) -> PyResult<Bound<'py, PyList
 #[pyfunction]
 fn report_model<'py>(py: Python<'py>, model: &PyModel, settings: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
     let analysis = analysis(py, model, settings)?;
-    let found = answer(py, &analysis, Analysis::report)?;
+    let found = answer(py, &analysis, Analysis::report)?.result;
     let (fit, document) = (&found.yields.fit, PyDict::new(py));
     document.set_item("converged", fit.result.converged)?;
     document.set_item("goodness_of_fit", fields(py, &found.goodness)?)?;

@@ -1,100 +1,100 @@
-//! Settings resolved against a model: what every procedure starts from.
+//! Resolves settings against a model: an [`Analysis`] is the starting point of every procedure.
 
+use crate::answer::{Answer, DocumentParts};
 use crate::cancel::{CancellableLikelihood, Cancellation};
 use crate::device::OnDevice;
-use crate::document::to_document;
-use crate::error::{NeedsPoi, Procedure, SettingsError};
+use crate::error::{NeedsPoi, Procedure, Setting, SettingsError};
 use crate::settings::{Settings, index_of};
 use crate::{CompiledModel, Error};
 use ns_compute::CpuLikelihood;
 use ns_core::likelihood::diagnose;
 use ns_core::{Data, Likelihood, Model};
+use ns_device::Backend;
 use ns_inference::minimize::Domain;
 use ns_inference::monitor::Monitor;
 use ns_inference::options::domain_and_start;
 use ns_inference::parallel::{ExecutionContext, all_threads};
 use ns_inference::toys::ToyRun;
 use ns_inference::{FitOptions, Problem, memory};
-use serde::Serialize;
 use serde_json::Value;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
-/// A model, its data and how to fit them, with one method per procedure. Clones share everything.
+/// A model, its data and how to fit them, with one method per procedure.
+///
+/// Every procedure takes its request first, then a monitor if it is long; it checks the request,
+/// opens the device if the settings name one, computes, and returns an [`Answer`]. Clones share
+/// everything.
+///
+/// ```
+/// use nextstat::hypothesis::LimitRequest;
+/// use nextstat::{Analysis, CompiledModel, Settings};
+///
+/// # let workspace = std::fs::read("../../examples/simple.json").unwrap();
+/// let model = CompiledModel::from_json(&workspace, &Default::default())?;
+/// let analysis = Analysis::new(&model, &Settings::default())?;
+/// let limit = analysis.limit(&LimitRequest::default())?.result;
+/// assert!((limit.observed.unwrap() - 1.705).abs() < 0.001);
+/// # Ok::<(), nextstat::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Analysis {
     model: CompiledModel,
+    settings: Arc<Settings>,
     data: Arc<Data>,
     options: Arc<FitOptions>,
     threads: NonZeroUsize,
-    seed: u64,
-    device: Option<Arc<OnDevice>>,
+    device: Option<Arc<LazyDevice>>,
     cancellation: Option<Arc<dyn Cancellation>>,
 }
 
-/// A result, with the analysis that it is of.
-#[derive(Debug, Clone)]
-pub struct Answer<T> {
-    /// What was computed.
-    pub result: T,
-    /// The analysis.
-    pub analysis: Analysis,
-    /// What the device did; `None` on the CPU.
-    pub device: Option<Value>,
+/// A device that is opened when a procedure first needs it.
+#[derive(Debug)]
+struct LazyDevice {
+    backend: Backend,
+    opened: OnceLock<OnDevice>,
 }
 
-impl<T> Answer<T> {
-    /// Adds what the device did to `document`.
-    pub(crate) fn sign(&self, mut document: Value) -> Value {
-        if let Some(device) = &self.device {
-            document["device"] = device.clone();
+impl LazyDevice {
+    fn open(&self, model: &CompiledModel) -> Result<&OnDevice, Error> {
+        if let Some(device) = self.opened.get() {
+            return Ok(device);
         }
-        document
-    }
-
-    /// Returns the model.
-    #[must_use]
-    pub fn model(&self) -> &Model {
-        self.analysis.model()
-    }
-}
-
-impl<T: Serialize> Answer<T> {
-    /// Returns the result as a document, field by field.
-    pub(crate) fn plain_document(&self) -> Value {
-        self.sign(to_document(&self.result))
+        let device = OnDevice::of(model.session(self.backend)?);
+        Ok(self.opened.get_or_init(|| device))
     }
 }
 
 impl Analysis {
-    /// Resolves `settings` for `model` and opens the device.
+    /// Resolves `settings` for `model`.
     ///
     /// # Errors
-    /// Settings that do not fit the model, or a device that is not available.
+    /// Settings that do not fit the model. A device that is not available is an error of the first
+    /// procedure that needs it.
     pub fn new(model: &CompiledModel, settings: &Settings) -> Result<Self, Error> {
         let options = settings.options(model.model())?;
         let data = settings.data(model.model())?;
-        let device = settings.device.map(|backend| model.session(backend).map(OnDevice::of)).transpose()?;
+        let device = settings.device.map(|backend| LazyDevice { backend, opened: OnceLock::new() });
         Ok(Self {
             model: model.clone(),
+            settings: Arc::new(settings.clone()),
             data: Arc::new(data),
             options: Arc::new(options),
             threads: settings.threads.unwrap_or_else(every_thread),
-            seed: settings.seed,
             device: device.map(Arc::new),
             cancellation: None,
         })
     }
 
-    /// Makes every procedure end early once `cancellation` says so; the caller then drops the
-    /// result.
+    /// Returns the same analysis whose procedures end early once `cancellation` says so; the caller
+    /// then drops the result.
     #[must_use]
     pub fn cancelled_by(self, cancellation: Arc<dyn Cancellation>) -> Self {
         Self { cancellation: Some(cancellation), ..self }
     }
 
-    /// Returns the same analysis on the CPU, without cancellation: results that are kept must keep
-    /// neither a device nor what stopped them.
+    /// Returns the same analysis on the CPU and without cancellation, for results that outlive
+    /// both.
     #[must_use]
     pub fn on_cpu(&self) -> Self {
         Self { model: self.model.without_devices(), device: None, cancellation: None, ..self.clone() }
@@ -118,7 +118,13 @@ impl Analysis {
         &self.data
     }
 
-    /// Returns how fits are made; without uncertainties.
+    /// Returns the settings as the caller gave them.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Returns the options of fits, without uncertainties.
     #[must_use]
     pub fn options(&self) -> &FitOptions {
         &self.options
@@ -133,13 +139,21 @@ impl Analysis {
     /// Returns the seed of everything random.
     #[must_use]
     pub fn seed(&self) -> u64 {
-        self.seed
+        self.settings.seed
     }
 
-    /// Returns the device; `None` for the CPU.
+    /// Returns the backend of the device; `None` for the CPU.
     #[must_use]
-    pub fn device(&self) -> Option<&OnDevice> {
-        self.device.as_deref()
+    pub fn backend(&self) -> Option<Backend> {
+        self.device.as_ref().map(|device| device.backend)
+    }
+
+    /// Returns the device, opening it the first time; `None` for the CPU.
+    ///
+    /// # Errors
+    /// A device that is not available, computes wrongly, or cannot hold the model.
+    pub fn device(&self) -> Result<Option<&OnDevice>, Error> {
+        self.device.as_ref().map(|device| device.open(&self.model)).transpose()
     }
 
     /// Returns the likelihood of the data.
@@ -166,12 +180,12 @@ impl Analysis {
         self.model().poi().ok_or(SettingsError::NoPoi(what))
     }
 
-    /// Returns the parameter of interest, whose uncertainty is wanted of every toy.
+    /// Returns the parameter of interest, for the uncertainties of toys.
     ///
     /// # Errors
     /// [`SettingsError::NoPoi`], or [`SettingsError::UncertaintyOfFixed`].
     pub fn poi_with_uncertainty(&self) -> Result<usize, SettingsError> {
-        let index = self.poi(NeedsPoi::Setting(crate::error::Setting::PoiUncertainty))?;
+        let index = self.poi(NeedsPoi::Setting(Setting::PoiUncertainty))?;
         if self.is_fixed(index) {
             return Err(SettingsError::UncertaintyOfFixed { name: self.model().parameters.names[index].clone() });
         }
@@ -185,7 +199,7 @@ impl Analysis {
     /// A name that the model does not have, no parameter of interest, or a fixed parameter.
     pub fn varied(&self, name: Option<&str>, procedure: Procedure) -> Result<usize, SettingsError> {
         let index = match name {
-            Some(name) => index_of(&self.model().parameters, crate::error::Setting::Parameter, name)?,
+            Some(name) => index_of(&self.model().parameters, Setting::Parameter, name)?,
             None => self.poi(NeedsPoi::Procedure(procedure))?,
         };
         if self.is_fixed(index) {
@@ -195,7 +209,7 @@ impl Analysis {
         Ok(index)
     }
 
-    /// Whether the measurement or the settings fix parameter `i`.
+    /// Returns `true` if the measurement or the settings fix parameter `i`.
     #[must_use]
     pub fn is_fixed(&self, i: usize) -> bool {
         self.model().parameters.fixed[i] || self.options.fixed.iter().any(|(fixed, _)| *fixed == i)
@@ -209,27 +223,33 @@ impl Analysis {
         Problem::new(self.model(), likelihood, self.options())
     }
 
-    /// Returns the threads, with the device's help, under `monitor`.
-    #[must_use]
-    pub fn execution<'a>(&'a self, monitor: &'a dyn Monitor) -> ExecutionContext<'a> {
+    /// Returns the threads and the device that a procedure uses, under `monitor`.
+    ///
+    /// # Errors
+    /// As [`Analysis::device`].
+    pub fn execution<'a>(&'a self, monitor: &'a dyn Monitor) -> Result<ExecutionContext<'a>, Error> {
         let execution = ExecutionContext::new(self.threads, monitor);
-        self.device().map_or(execution, |device| device.assist(execution, &self.data))
+        Ok(self.device()?.map_or(execution, |device| device.assist(execution, &self.data)))
     }
 
-    /// Returns what toys run on: the threads and the device.
-    #[must_use]
-    pub fn run<'a>(&'a self, monitor: &'a dyn Monitor) -> ToyRun<'a> {
-        let accelerator = self.device().map(OnDevice::accelerator);
-        ToyRun { accelerator, ..ToyRun::new(self.threads, monitor) }
+    /// Returns the threads and the device that toys use, under `monitor`.
+    ///
+    /// # Errors
+    /// As [`Analysis::device`].
+    pub fn run<'a>(&'a self, monitor: &'a dyn Monitor) -> Result<ToyRun<'a>, Error> {
+        let accelerator = self.device()?.map(OnDevice::accelerator);
+        Ok(ToyRun { accelerator, ..ToyRun::new(self.threads, monitor) })
     }
 
     /// Returns `options` with the start moved to where the device's fit ends.
-    #[must_use]
-    pub fn started(&self, options: FitOptions) -> FitOptions {
-        match self.device() {
+    ///
+    /// # Errors
+    /// As [`Analysis::device`].
+    pub fn started(&self, options: FitOptions) -> Result<FitOptions, Error> {
+        Ok(match self.device()? {
             None => options,
             Some(device) => device.started(self.model(), &self.data, options),
-        }
+        })
     }
 
     /// Refuses a device for `what`.
@@ -246,7 +266,8 @@ impl Analysis {
     /// [`Error::DeviceFailed`]: results are then not to be used.
     pub fn device_report(&self) -> Result<Option<Value>, Error> {
         let failed = |device: &OnDevice, error| Error::DeviceFailed { device: device.name(), error };
-        self.device().map(|device| device.report().map_err(|error| failed(device, error))).transpose()
+        let opened = self.device.as_ref().and_then(|device| device.opened.get());
+        opened.map(|device| device.report().map_err(|error| failed(device, error))).transpose()
     }
 
     /// Returns why the data are impossible at `params` (P), if they are.
@@ -256,12 +277,17 @@ impl Analysis {
 
     /// Wraps up `result`.
     pub(crate) fn answer<T>(&self, result: T) -> Result<Answer<T>, Error> {
-        Ok(Answer { result, device: self.device_report()?, analysis: self.clone() })
+        self.answer_with(result, DocumentParts::default())
+    }
+
+    /// Wraps up `result`, whose document has optional `parts`.
+    pub(crate) fn answer_with<T>(&self, result: T, parts: DocumentParts) -> Result<Answer<T>, Error> {
+        Ok(Answer { result, device: self.device_report()?, analysis: self.clone(), parts })
     }
 }
 
-/// Returns as many threads as the machine runs at once. Asking it takes longer than a small fit, so
-/// it is asked once.
+/// Returns as many threads as the machine runs at once. The system is asked once because asking
+/// takes longer than a small fit.
 fn every_thread() -> NonZeroUsize {
     static ALL: OnceLock<NonZeroUsize> = OnceLock::new();
     *ALL.get_or_init(all_threads)

@@ -1,4 +1,4 @@
-//! A likelihood that a caller can stop between two evaluations.
+//! Cancellation: a likelihood that a caller can stop between two evaluations.
 //!
 //! After cancellation every point is outside the domain, so running searches terminate. The caller
 //! then drops their result. Work that is counted in units has a monitor too
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Says whether to stop. Asked before every evaluation, from any thread.
 pub trait Cancellation: Debug + Send + Sync {
-    /// Returns `true` once the work is to end.
+    /// Returns `true` once the work should end.
     fn is_cancelled(&self) -> bool;
 }
 

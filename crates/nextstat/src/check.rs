@@ -1,4 +1,4 @@
-//! What makes a model wrong, before a fit does.
+//! Checks of a model: problems that would make a fit fail or mislead.
 
 use crate::cancel::{CancellableLikelihood, Cancellation};
 use crate::document::{identify, to_document};
@@ -14,8 +14,8 @@ use std::sync::Arc;
 const CORRELATION_LIMIT: f64 = 0.995;
 
 impl CompiledModel {
-    /// Finds what is wrong or suspicious, worst first. `cancellation` ends it early; the caller
-    /// then drops the result.
+    /// Finds errors and suspicious parts of the model, worst first. `cancellation` ends the search
+    /// early; the caller then drops the result.
     ///
     /// # Errors
     /// A model whose matrices do not fit into memory.
@@ -30,7 +30,7 @@ impl CompiledModel {
         Ok(findings)
     }
 
-    /// Returns the document of `findings`, with how many there are of each severity.
+    /// Returns the document of `findings`, with their number by severity.
     #[must_use]
     pub fn findings_document(&self, findings: &[Finding]) -> Value {
         let count = |severity| findings.iter().filter(|finding| finding.severity() == severity).count();
@@ -45,7 +45,7 @@ impl CompiledModel {
     }
 }
 
-/// Finds parameters that data would hardly tell apart, from the likelihood of the expected data.
+/// Finds parameters that the expected data hardly distinguish.
 fn degenerate_parameters(model: &Model, likelihood: &mut impl SearchLikelihood) -> Vec<Finding> {
     if !likelihood.nll(&model.parameters.init).is_finite() {
         return Vec::new();

@@ -1,7 +1,9 @@
-//! Profile scans of one parameter, grids of two, and contours.
+//! Profile-likelihood scans of one parameter, grids of two, and contours.
 
+use crate::answer::{Document, DocumentParts};
 use crate::document::{identify, to_document};
 use crate::error::{NeedsPoi, Procedure, SettingsError, ValuesProblem};
+use crate::number::significant;
 use crate::{Analysis, Answer, Error};
 use ns_inference::Problem;
 use ns_inference::contour::{self, ContourOptions, Contours};
@@ -13,13 +15,32 @@ use ns_inference::scan::{self, GridPart, Scan, ScanAxis, ScanValues};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// What is scanned.
+/// What to scan.
+///
+/// ```
+/// use nextstat::curves::{AxisRequest, ScanRequest};
+/// use nextstat::{Analysis, CompiledModel, Settings};
+/// use ns_inference::monitor::NoMonitor;
+/// use ns_inference::scan::ScanValues;
+///
+/// # let workspace = std::fs::read("../../examples/simple.json").unwrap();
+/// # let model = CompiledModel::from_json(&workspace, &Default::default())?;
+/// let axis = AxisRequest { parameter: None, values: ScanValues::between(0.0, 2.0, 5) };
+/// let request = ScanRequest { axes: vec![axis], ..ScanRequest::default() };
+/// let scan = Analysis::new(&model, &Settings::default())?.scan(&request, &NoMonitor)?;
+/// assert_eq!(scan.result.scan.values, [[0.0, 0.5, 1.0, 1.5, 2.0]]);
+/// # Ok::<(), nextstat::Error>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct ScanRequest {
     /// One parameter or two different ones.
     pub axes: Vec<AxisRequest>,
+    /// Contours around the minimum of a scan of two parameters.
+    pub contours: Option<ContourLevels>,
     /// Parts of a grid that were computed elsewhere.
     pub parts: Vec<GridPart>,
+    /// Whether the document lists the parameters of every conditional fit.
+    pub has_params: bool,
 }
 
 /// One axis of a scan.
@@ -31,16 +52,25 @@ pub struct AxisRequest {
     pub values: ScanValues,
 }
 
-/// Contours of confidence levels.
+/// Which contours to draw.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct ContourRequest {
+pub struct ContourLevels {
     /// Confidence levels between 0 and 1.
     pub levels: Vec<f64>,
     /// Points of each contour.
     pub n_points: usize,
 }
 
-/// A scan, with the contours around its minimum if they were asked for.
+/// Contours of two parameters.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ContourRequest {
+    /// The parameters.
+    pub parameters: [String; 2],
+    /// The contours.
+    pub levels: ContourLevels,
+}
+
+/// A scan, with the contours around its minimum if the request asked for them.
 #[derive(Debug, Clone)]
 pub struct Curves {
     /// The scan or the grid.
@@ -49,6 +79,8 @@ pub struct Curves {
     pub axes: Vec<ScanAxis>,
     /// The contours.
     pub contours: Option<Contours>,
+    /// Whether a value is outside the range of its parameter; there is a warning then.
+    pub leaves_range: bool,
 }
 
 impl Analysis {
@@ -81,56 +113,66 @@ impl Analysis {
         SettingsError::NotScannable { names: axes.iter().map(name).collect() }
     }
 
-    /// Scans one parameter or two.
+    /// Scans one parameter or two; draws contours around the same minimum if the request asks for
+    /// them.
     ///
     /// # Errors
-    /// As [`Analysis::axes`]; too little memory; a failing device.
+    /// As [`Analysis::axes`]; a confidence level outside 0 to 1; contours of one parameter; a
+    /// device that is not available or fails; too little memory.
     pub fn scan(&self, request: &ScanRequest, monitor: &dyn Monitor) -> Result<Answer<Curves>, Error> {
-        self.scan_with_contours(request, None, monitor)
-    }
-
-    /// Scans two parameters and draws contours around the same minimum.
-    ///
-    /// # Errors
-    /// As [`Analysis::scan`]; a confidence level outside 0 to 1; contours of one parameter.
-    pub fn scan_with_contours(
-        &self,
-        request: &ScanRequest,
-        contours: Option<&ContourRequest>,
-        monitor: &dyn Monitor,
-    ) -> Result<Answer<Curves>, Error> {
         let axes = self.axes(&request.axes)?;
-        contours.map_or(Ok(()), ContourRequest::check)?;
-        if contours.is_some() && axes.len() != 2 {
+        let wanted = request.contours.as_ref();
+        wanted.map_or(Ok(()), ContourLevels::check)?;
+        if wanted.is_some() && axes.len() != 2 {
             return Err(self.not_scannable(&axes).into());
         }
-        let (model, options, execution) = (self.model(), self.options(), self.execution(monitor));
+        let (model, options, execution) = (self.model(), self.options(), self.execution(monitor)?);
         let mut likelihood = self.likelihood()?;
         let mut scan = match axes.as_slice() {
             [a, b] => scan::grid_of_parts(&self.problem(&mut likelihood), [a, b], &request.parts, execution),
             _ => scan::scan(&mut self.problem(&mut likelihood), &axes[0], execution),
         };
-        let contours = contours.zip(<&[ScanAxis; 2]>::try_from(axes.as_slice()).ok()).map(|(wanted, [a, b])| {
+        let contours = wanted.zip(<&[ScanAxis; 2]>::try_from(axes.as_slice()).ok()).map(|(wanted, [a, b])| {
             let wanted = wanted.options([a.parameter, b.parameter]);
             // Around the same minimum as the grid.
             let options = ns_inference::FitOptions { start: Some(scan.best.params.clone()), ..options.clone() };
             contour::contours(&Problem::new(model, &mut likelihood, &options), &wanted, execution)
         });
+        let outside = self.outside_ranges(&axes, &scan);
+        let leaves_range = !outside.is_empty();
+        scan.warnings.extend(outside);
         if contours.as_ref().is_some_and(|contours| contours.best.nll < scan.best.nll - DISTINCT) {
             scan.warnings.push("the contours surround a lower minimum than the one that the grid refers to".to_owned());
         }
         if !scan.best.nll.is_finite() {
             scan.warnings.extend(self.impossible_at(&scan.best.params));
         }
-        self.answer(Curves { scan, axes, contours })
+        let parts = DocumentParts { has_params: request.has_params, ..DocumentParts::default() };
+        self.answer_with(Curves { scan, axes, contours, leaves_range }, parts)
+    }
+
+    /// Returns a warning for each axis with values outside the range of its parameter.
+    fn outside_ranges(&self, axes: &[ScanAxis], scan: &Scan) -> Vec<String> {
+        let domain = self.domain();
+        let warning = |(axis, values): (&ScanAxis, &Vec<f64>)| {
+            let [lower, upper] = [&domain.lower, &domain.upper].map(|ends| ends[axis.parameter]);
+            let n_outside = values.iter().filter(|value| !(lower..=upper).contains(*value)).count();
+            let name = &self.model().parameters.names[axis.parameter];
+            let [lower, upper] = [lower, upper].map(|end| significant(end, 6));
+            let n_values = values.len();
+            let warning =
+                format!("values of `{name}` outside its range, {lower} to {upper}: {n_outside} of {n_values}");
+            (n_outside > 0).then_some(warning)
+        };
+        axes.iter().zip(&scan.values).filter_map(warning).collect()
     }
 
     /// Computes part `part` of a grid, for [`ScanRequest::parts`].
     ///
     /// # Errors
     /// As [`Analysis::scan`]; another number of parameters than two.
-    pub fn grid_part(&self, axes: &[AxisRequest], part: WorkPart, monitor: &dyn Monitor) -> Result<GridPart, Error> {
-        let axes = self.axes(axes)?;
+    pub fn grid_part(&self, request: &ScanRequest, part: WorkPart, monitor: &dyn Monitor) -> Result<GridPart, Error> {
+        let axes = self.axes(&request.axes)?;
         let [a, b] = axes.as_slice() else {
             return Err(self.not_scannable(&axes).into());
         };
@@ -143,24 +185,16 @@ impl Analysis {
     ///
     /// # Errors
     /// Unknown or fixed parameters, or one of them twice; a confidence level outside 0 to 1.
-    pub fn contours(
-        &self,
-        parameters: [&str; 2],
-        request: &ContourRequest,
-        monitor: &dyn Monitor,
-    ) -> Result<Answer<Contours>, Error> {
-        request.check()?;
-        let [a, b] = parameters.map(|name| self.varied(Some(name), Procedure::Contours));
-        let parameters_of = [a?, b?];
-        if parameters_of[0] == parameters_of[1] {
-            return Err(SettingsError::NotScannable { names: parameters.map(str::to_owned).to_vec() }.into());
+    pub fn contours(&self, request: &ContourRequest, monitor: &dyn Monitor) -> Result<Answer<Contours>, Error> {
+        request.levels.check()?;
+        let [a, b] = request.parameters.each_ref().map(|name| self.varied(Some(name), Procedure::Contours));
+        let parameters = [a?, b?];
+        if parameters[0] == parameters[1] {
+            return Err(SettingsError::NotScannable { names: request.parameters.to_vec() }.into());
         }
-        let (wanted, execution) = (request.options(parameters_of), ExecutionContext::new(self.threads(), monitor));
-        self.answer(contour::contours(
-            &Problem::new(self.model(), &mut self.likelihood()?, self.options()),
-            &wanted,
-            execution,
-        ))
+        let (wanted, execution) = (request.levels.options(parameters), self.execution(monitor)?);
+        let mut likelihood = self.likelihood()?;
+        self.answer(contour::contours(&self.problem(&mut likelihood), &wanted, execution))
     }
 }
 
@@ -174,7 +208,7 @@ fn check(values: &[f64]) -> Result<(), SettingsError> {
     Err(SettingsError::BadValues { problem })
 }
 
-impl ContourRequest {
+impl ContourLevels {
     fn check(&self) -> Result<(), SettingsError> {
         match self.levels.iter().find(|level| !(0.0 < **level && **level < 1.0)) {
             Some(&level) => Err(SettingsError::BadLevel { level }),
@@ -188,13 +222,13 @@ impl ContourRequest {
 }
 
 impl Curves {
-    /// Whether every fit converged.
+    /// Returns `true` if every fit converged.
     #[must_use]
     pub fn is_converged(&self) -> bool {
         self.scan.converged && self.contours.as_ref().is_none_or(|contours| contours.converged)
     }
 
-    /// Whether every point was computed.
+    /// Returns `true` if every point was computed.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.scan.is_complete && self.contours.as_ref().is_none_or(|contours| contours.is_complete)
@@ -206,24 +240,22 @@ impl Curves {
     }
 }
 
-impl Answer<Curves> {
-    /// Returns the document: lists over points of one parameter, rows over the first of two;
-    /// with the parameters of every point if `has_params`.
-    #[must_use]
-    pub fn document(&self, has_params: bool) -> Value {
-        let Curves { scan, axes, contours } = &self.result;
+impl Document for Curves {
+    /// Lists over points for one parameter, rows over the values of the first for two.
+    fn fields(answer: &Answer<Self>) -> Value {
+        let Self { scan, axes, contours, .. } = &answer.result;
         let mut document = json!({
             "best": best(axes, &scan.best),
-            "complete": self.result.is_complete(),
-            "converged": self.result.is_converged(),
+            "complete": answer.result.is_complete(),
+            "converged": answer.result.is_converged(),
             "delta_nll": points(scan, &scan.delta_nll),
             "outcomes": points(scan, &scan.outcomes),
-            "par_names": self.model().parameters.names,
+            "par_names": answer.model().parameters.names,
             "twice_delta_nll": points(scan, &scan.twice_delta_nll),
-            "warnings": self.result.warnings().collect::<Vec<_>>(),
+            "warnings": answer.result.warnings().collect::<Vec<_>>(),
         });
-        identify(&mut document, self.model());
-        if has_params {
+        identify(&mut document, answer.model());
+        if answer.parts.has_params {
             document["params"] = points(scan, &scan.params);
         }
         match (scan.parameters.as_slice(), scan.values.as_slice()) {
@@ -239,11 +271,11 @@ impl Answer<Curves> {
         if let Some(contours) = contours {
             document["contours"] = json!(contours.contours);
         }
-        self.sign(document)
+        document
     }
 }
 
-/// The free fit, with the scanned parameters' own values.
+/// Returns the free fit, with the values of the scanned parameters.
 fn best(axes: &[ScanAxis], best: &BestFit) -> Value {
     let mut document = to_document(best);
     let of = |list: &dyn Fn(usize) -> Value| match axes {
@@ -257,7 +289,7 @@ fn best(axes: &[ScanAxis], best: &BestFit) -> Value {
     document
 }
 
-/// One number per point: a list, or a row per value of the first of two parameters.
+/// Returns one entry per point: a list, or a row for each value of the first of two parameters.
 fn points<T: Serialize>(scan: &Scan, list: &[T]) -> Value {
     match scan.values.as_slice() {
         [_, second] => list.chunks(second.len().max(1)).map(|row| json!(row)).collect(),

@@ -11,34 +11,43 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// Devices that this process has opened: one of each kind, whose memory all models share.
+/// Devices that this process has opened: one of each backend, whose memory all models share.
 static OPEN: LazyLock<Mutex<HashMap<Backend, Device>>> = LazyLock::new(Mutex::default);
 
-/// The first device of `backend`; opened anew if it has failed before.
+/// The name of the CPU where a backend could be named.
+pub const CPU: &str = "cpu";
+
+/// Returns the name of `backend`, or [`CPU`].
+#[must_use]
+pub fn name_of(backend: Option<Backend>) -> &'static str {
+    backend.map_or(CPU, Backend::name)
+}
+
+/// Returns the first device of `backend`; opens it again if it has failed.
 fn open(backend: Backend) -> Result<Device, DeviceError> {
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(device) = open.get(&backend).filter(|device| device.is_sound()) {
         return Ok(device.clone());
     }
-    // NVIDIA's driver makes a new context only when nobody holds the broken one.
+    // NVIDIA's driver creates a new context only after the broken one is released.
     open.remove(&backend);
     let device = Device::open(backend, 0)?;
     open.insert(backend, device.clone());
     Ok(device)
 }
 
-/// `model` on the first device of `backend`, to be used by several procedures.
+/// Loads `model` on the first device of `backend`, for several procedures.
 ///
 /// # Errors
-/// A device that is not there, computes wrongly, or cannot hold the model.
+/// A device that is not available, computes wrongly, or cannot hold the model.
 pub fn session(backend: Backend, model: &Model) -> Result<GpuSession, AccelError> {
     Ok(GpuSession::new(DeviceSession::new(&open(backend)?, model)?))
 }
 
-/// The same with templates that are replaced, several rows of them at a time.
+/// Loads `model` with inputs, templates that each element of a batch replaces.
 ///
 /// # Errors
-/// As of [`session`].
+/// As [`session`].
 pub fn session_with_inputs(backend: Backend, model: &Model, inputs: Inputs) -> Result<GpuSession, AccelError> {
     Ok(GpuSession::new(DeviceSession::with_inputs(&open(backend)?, model, inputs)?))
 }
@@ -47,13 +56,13 @@ pub fn session_with_inputs(backend: Backend, model: &Model, inputs: Inputs) -> R
 #[derive(Debug)]
 pub struct OnDevice {
     device: Device,
-    /// What the device had done before.
+    /// DeviceCounters of the device at the start.
     before: DeviceCounters,
     accelerator: Accelerator,
 }
 
 impl OnDevice {
-    /// The device of `session`, whose model is there already.
+    /// Uses the device of `session`, which has the model.
     #[must_use]
     pub fn of(session: GpuSession) -> Self {
         let device = session.device().clone();
@@ -61,19 +70,19 @@ impl OnDevice {
         Self { device, before, accelerator: Accelerator::new(Box::new(session)) }
     }
 
-    /// For toys.
+    /// Returns the accelerator that fits toys.
     #[must_use]
     pub fn accelerator(&self) -> &Accelerator {
         &self.accelerator
     }
 
-    /// `execution` with the device's help on `data`.
+    /// Returns `execution` with the device, which fits `data`.
     #[must_use]
     pub fn assist<'a>(&'a self, execution: ExecutionContext<'a>, data: &'a Data) -> ExecutionContext<'a> {
         ExecutionContext { batch_fitter: Some(BatchFitter { accelerator: &self.accelerator, data }), ..execution }
     }
 
-    /// `options` with fits started where the device's fit of `data` ends.
+    /// Returns `options` with the start at the minimum that the device found for `data`.
     #[must_use]
     pub fn started(&self, model: &Model, data: &Data, options: FitOptions) -> FitOptions {
         let (domain, start) = domain_and_start(model, &options);
@@ -82,11 +91,10 @@ impl OnDevice {
         FitOptions { start: found.or(options.start), ..options }
     }
 
-    /// What the device did since this was made; where several procedures use one device at a time,
-    /// what it did for all of them.
+    /// Returns what the device did since this was made, for all procedures that used it meanwhile.
     ///
     /// # Errors
-    /// How it failed, if it did: results are then not to be used.
+    /// The failure of the device: results are then not to be used.
     pub fn report(&self) -> Result<Value, AcceleratorFailure> {
         if let Some(failure) = self.accelerator.failure() {
             return Err(failure);
@@ -103,13 +111,13 @@ impl OnDevice {
         }))
     }
 
-    /// What messages call it.
+    /// Returns the name in messages.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{} {}", self.device.backend(), self.device.index())
     }
 
-    /// What kind of device it is.
+    /// Returns the backend.
     #[must_use]
     pub fn backend(&self) -> Backend {
         self.device.backend()

@@ -19,7 +19,7 @@ pub trait Hint {
     fn hint(&self, face: Face) -> Option<String>;
 }
 
-/// Who shows an error, and so how it spells settings and procedures.
+/// The interface that shows an error, which decides how settings and procedures are spelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Face {
     /// The command: settings are options such as `--fix`.
@@ -37,7 +37,7 @@ impl Face {
     }
 }
 
-/// A setting that an error is about.
+/// A setting named by an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is the field or argument of its name")]
 pub enum Setting {
@@ -51,6 +51,7 @@ pub enum Setting {
     Parameter,
     PoiUncertainty,
     Mu,
+    Seed,
 }
 
 impl Setting {
@@ -68,12 +69,13 @@ impl Setting {
             Self::Parameter => ["--parameter", "parameter"],
             Self::PoiUncertainty => ["--poi-uncertainty", "poi_uncertainty"],
             Self::Mu => ["--mu", "mu"],
+            Self::Seed => ["--seed", "seed"],
         };
         face.either(command, library)
     }
 }
 
-/// A procedure that an error is about.
+/// A procedure named by an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is the procedure of its name")]
 pub enum Procedure {
@@ -107,7 +109,7 @@ impl Procedure {
     }
 }
 
-/// What needs a parameter of interest that the model does not have.
+/// A procedure or a setting that needs a parameter of interest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NeedsPoi {
     /// A procedure.
@@ -125,51 +127,51 @@ impl NeedsPoi {
     }
 }
 
-/// Settings that do not fit the model or each other.
+/// A setting that does not fit the model or contradicts another one.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum SettingsError {
     /// A parameter that the model does not have.
     UnknownParameter {
-        /// Where it was named; `None` where nothing else could be meant.
+        /// The setting that names it; `None` where only one is possible.
         setting: Option<Setting>,
         /// The name.
         name: String,
         /// The parameter with the most similar name, if one is similar.
         similar: Option<String>,
     },
-    /// The name of a vector where one parameter is wanted.
+    /// The name of a vector where one parameter is expected.
     Vector {
-        /// Where it was named.
+        /// The setting that names it.
         setting: Option<Setting>,
         /// The name.
         name: String,
-        /// How many parameters it stands for.
+        /// Its number of elements.
         len: usize,
     },
     /// One parameter set twice.
     SetTwice {
-        /// By what.
+        /// The setting.
         setting: Setting,
         /// The parameter.
         name: String,
     },
     /// A value that is not a finite number.
     NotFinite {
-        /// What gives it.
+        /// The setting.
         setting: Setting,
         /// The parameter.
         name: String,
         /// The value.
         value: f64,
     },
-    /// More values than there are places for them, or fewer.
+    /// A wrong number of values.
     WrongLength {
-        /// What gives them.
+        /// The setting.
         setting: Setting,
-        /// How many there are.
+        /// The number of values given.
         found: usize,
-        /// How many there should be.
+        /// The number of values expected.
         expected: usize,
     },
     /// A range whose lower end is not below its upper end.
@@ -181,19 +183,19 @@ pub enum SettingsError {
     },
     /// No parameter of interest.
     NoPoi(NeedsPoi),
-    /// A procedure that varies a fixed parameter.
+    /// A fixed parameter that the procedure varies.
     VariesFixed {
         /// The procedure.
         procedure: Procedure,
         /// The parameter.
         name: String,
     },
-    /// An interval of a fixed parameter.
+    /// A MINOS interval of a fixed parameter.
     MinosOfFixed {
         /// The parameter.
         name: String,
     },
-    /// Two values of the parameter of interest of an Asimov data set.
+    /// Two values for one parameter of an Asimov data set.
     AsimovTwice {
         /// The parameter.
         name: String,
@@ -205,9 +207,9 @@ pub enum SettingsError {
         /// The parameters.
         names: Vec<String>,
     },
-    /// A scan with no values or with one that is not finite, or a grid of CLs that does not ascend.
+    /// A scan without values or with one that is not finite, or a grid of CLs that does not ascend.
     BadValues {
-        /// What is wrong.
+        /// The problem.
         problem: ValuesProblem,
     },
     /// A confidence level or a level of CLs outside 0 to 1.
@@ -231,7 +233,7 @@ pub enum SettingsError {
         procedure: Procedure,
         /// The statistic.
         name: String,
-        /// Those that it has.
+        /// The statistics that it supports.
         known: &'static [&'static str],
     },
     /// A discovery test of another value than 0.
@@ -244,21 +246,26 @@ pub enum SettingsError {
         /// The parameter.
         name: String,
     },
-    /// A value of the parameter of interest that cannot be tested.
+    /// A seed that is not a whole number from 0 on.
+    BadSeed {
+        /// What was given.
+        found: String,
+    },
+    /// A value of the parameter of interest that is not finite.
     Untestable {
         /// The value.
         mu: f64,
     },
 }
 
-/// What is wrong with the values of a scan.
+/// A problem with the values of a scan or a grid.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ValuesProblem {
-    /// There are none.
+    /// No values.
     Empty,
-    /// One is not finite.
+    /// A value that is not finite.
     NotFinite(f64),
-    /// A grid has fewer than two, or they do not ascend.
+    /// A grid of fewer than two values, or of values that do not ascend.
     NotAscending,
 }
 
@@ -302,22 +309,25 @@ impl SettingsError {
             }
             Self::NoAsimov(reason) => format!("the model has no Asimov data set at its starting values: {reason}"),
             Self::NotScannable { names } => {
-                format!("scans and contours are of different parameters, two at most, and not of {}", quoted(names))
+                format!("a scan or a contour takes one or two different parameters, not {}", quoted(names))
             }
             Self::BadValues { problem } => problem.to_string(),
-            Self::BadLevel { level } => format!("a level of {level} is not between 0 and 1"),
+            Self::BadLevel { level } => format!("the level {level} is not between 0 and 1"),
             Self::EmptyGroup { name } => {
-                format!("no free parameter beside the parameter of interest matches the group `{name}`")
+                format!("the group `{name}` matches no free nuisance parameter")
             }
             Self::TwoGroups { name } => {
-                format!("there are two groups called `{name}`; the patterns of one group are divided by commas")
+                format!("the group `{name}` is defined twice")
             }
             Self::NoSuchStatistic { procedure, name, .. } => {
-                format!("`{}` does not have the test statistic `{name}`", procedure.name(face))
+                format!("`{}` does not support the test statistic `{name}`", procedure.name(face))
             }
             Self::NotDiscovery { mu } => format!("`q0` tests the value 0 of the parameter of interest, not {mu}"),
+            Self::BadSeed { found } => {
+                format!("`{}` must be a whole number from 0 to {}, got `{found}`", named(&Setting::Seed), u64::MAX)
+            }
             Self::UncertaintyOfFixed { name } => {
-                format!("`{}` is that of the parameter `{name}`, which is fixed", named(&Setting::PoiUncertainty))
+                format!("`{}` needs a free parameter, and `{name}` is fixed", named(&Setting::PoiUncertainty))
             }
             Self::Untestable { mu } => format!("`{}` must be finite, got {mu}", named(&Setting::Mu)),
         }
@@ -331,9 +341,9 @@ fn quoted(names: &[impl fmt::Display]) -> String {
 impl fmt::Display for ValuesProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty => f.write_str("a scan needs one value or more"),
-            Self::NotFinite(value) => write!(f, "a scan cannot go to {value}"),
-            Self::NotAscending => f.write_str("a grid has two values or more, ascending"),
+            Self::Empty => f.write_str("a scan needs at least one value"),
+            Self::NotFinite(value) => write!(f, "values of a scan must be finite, got {value}"),
+            Self::NotAscending => f.write_str("a grid needs at least two ascending values"),
         }
     }
 }
@@ -348,17 +358,21 @@ impl Hint for SettingsError {
             Self::UnknownParameter { .. } => {
                 either("`nextstat inspect` lists the parameters", "`model.par_names` lists the parameters")
             }
-            Self::Vector { name, .. } => Some(format!("name one of them, such as `{name}[0]`")),
+            Self::Vector { name, .. } => Some(format!("name one element, such as `{name}[0]`")),
             Self::NoPoi(_) => either("name one with `--poi NAME`", "name one: `load_workspace(..., poi=...)`"),
             Self::NoAsimov(_) => {
-                either("`nextstat check` says more about the bins of a model", "`check` says more about the bins")
+                either("`nextstat check` lists suspicious bins", "`nextstat.check` lists suspicious bins")
             }
             Self::EmptyGroup { .. } => either(
-                "`nextstat inspect` lists the parameters; `*` stands for anything",
-                "`model.par_names` lists the parameters; `*` stands for anything",
+                "`nextstat inspect` lists the parameters; `*` matches any characters",
+                "`model.par_names` lists the parameters; `*` matches any characters",
             ),
-            Self::NoSuchStatistic { known, .. } => Some(format!("there are {}", quoted(known))),
-            Self::BadLevel { .. } => Some("levels are probabilities, such as 0.05 and 0.95".to_owned()),
+            Self::NoSuchStatistic { known, .. } => Some(format!("choose one of {}", quoted(known))),
+            Self::BadLevel { .. } => Some("a level is a probability, such as 0.05 or 0.95".to_owned()),
+            Self::TwoGroups { .. } => either(
+                "separate the patterns of one group by commas: `--group NAME=PATTERN,PATTERN`",
+                "give the patterns of one group as one list",
+            ),
             _ => None,
         }
     }
@@ -372,7 +386,21 @@ impl fmt::Display for SettingsError {
 
 impl std::error::Error for SettingsError {}
 
-/// Why a question has no answer.
+/// Why a procedure has no result.
+///
+/// ```
+/// use nextstat::{Analysis, CompiledModel, Face, Hint, Settings};
+///
+/// # let workspace = std::fs::read("../../examples/simple.json").unwrap();
+/// # let model = CompiledModel::from_json(&workspace, &Default::default())?;
+/// let settings = Settings { fixed: vec![("Mu".to_owned(), 1.0)], ..Settings::default() };
+/// let error = Analysis::new(&model, &settings).unwrap_err();
+/// let message = "`fixed` names the parameter `Mu`, which the model does not have";
+/// assert_eq!(error.to_string(), message);
+/// let hint = error.hint(Face::Library).unwrap();
+/// assert_eq!(hint, "parameter names are case sensitive; did you mean `mu`?");
+/// # Ok::<(), nextstat::Error>(())
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -391,21 +419,27 @@ pub enum Error {
     /// Toys that cannot be thrown.
     #[error(transparent)]
     Toys(#[from] ToysError),
+    /// A fit to the data that did not converge, so that toys cannot be thrown at its minimum.
+    #[error("the fit to the data, at whose minimum toys are thrown, did not converge: {}", .warnings.join("; "))]
+    NoThrowingPoint {
+        /// The warnings of the fit.
+        warnings: Vec<String>,
+    },
     /// A device that is not available, or not with this model.
     #[error(transparent)]
     Device(#[from] AccelError),
     /// A device that failed while it computed.
     #[error("on {device}: {error}")]
     DeviceFailed {
-        /// Which.
+        /// The device.
         device: String,
-        /// Its own message.
+        /// Its message.
         error: AcceleratorFailure,
     },
-    /// Something that is not computed on devices.
+    /// A procedure that has no device implementation.
     #[error("{what} is computed on the CPU only")]
     OnCpuOnly {
-        /// What.
+        /// The procedure.
         what: &'static str,
     },
 }
@@ -435,20 +469,20 @@ impl Hint for Error {
             Self::Settings(error) => error.hint(face),
             Self::Device(error) => error.hint(),
             Self::TooLarge(_) if face == Face::Command => Some(
-                "`nextstat prune` leaves out parts of a workspace; `nextstat evaluate` works without these matrices"
+                "remove parts of the workspace with `nextstat prune`; `nextstat evaluate` does not need these matrices"
                     .to_owned(),
             ),
             Self::Toys(ToysError::NotThrown(_)) if face == Face::Command => {
-                Some("`nextstat evaluate` shows what a model expects at a point".to_owned())
+                Some("`nextstat evaluate` prints the data that a model expects at a point".to_owned())
             }
-            Self::Toys(_) if face == Face::Command => Some(
-                "`nextstat fit` says more; `--fix NAME=VALUE` holds the parameter of interest where toys are thrown"
+            Self::Toys(_) | Self::NoThrowingPoint { .. } if face == Face::Command => Some(
+                "`nextstat fit` shows the fit; `--fix NAME=VALUE` fixes the parameter of interest where toys are thrown"
                     .to_owned(),
             ),
-            Self::TooLarge(_) | Self::Toys(_) => None,
+            Self::TooLarge(_) | Self::Toys(_) | Self::NoThrowingPoint { .. } => None,
             Self::DeviceFailed { .. } | Self::OnCpuOnly { .. } => {
                 let device = face.either("`--device cpu`", "`device=\"cpu\"`");
-                Some(format!("{device} does without it"))
+                Some(format!("use {device}"))
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Maximum-likelihood fits.
 
+use crate::answer::{Document, DocumentParts};
 use crate::document::{identify, to_document};
 use crate::error::{NeedsPoi, Setting, SettingsError};
 use crate::settings::elements;
@@ -12,13 +13,28 @@ use ns_inference::pulls::{self, Pull};
 use ns_inference::{FitOptions, FitResult, Problem, Uncertainties};
 use serde_json::{Map, Value, json};
 
-/// What a fit is asked for.
+/// What to compute at the minimum.
+///
+/// ```
+/// # use nextstat::{Analysis, CompiledModel, Settings};
+/// use nextstat::FitRequest;
+/// use nextstat::fit::IntervalTarget;
+///
+/// # let workspace = std::fs::read("../../examples/simple.json").unwrap();
+/// # let model = CompiledModel::from_json(&workspace, &Default::default())?;
+/// let request = FitRequest { minos: vec![IntervalTarget::OfInterest], ..FitRequest::default() };
+/// let fit = Analysis::new(&model, &Settings::default())?.fit(&request)?;
+/// assert_eq!(fit.result.minos[0].parameter, "mu");
+/// # Ok::<(), nextstat::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FitRequest {
-    /// What to compute at the minimum.
+    /// The uncertainties.
     pub uncertainties: Uncertainties,
-    /// Parameters whose asymmetric intervals are wanted.
+    /// Parameters that get asymmetric (MINOS) intervals.
     pub minos: Vec<IntervalTarget>,
+    /// Matrices of the document.
+    pub matrices: Matrices,
 }
 
 /// Parameters whose asymmetric (MINOS) intervals a fit computes.
@@ -36,7 +52,7 @@ pub enum IntervalTarget {
 /// The name that stands for every free parameter.
 const ALL: &str = "all";
 
-/// Which matrices a document shows.
+/// Matrices in the document of a fit; they need [`Uncertainties::Covariance`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Matrices {
     /// The covariance (P × P).
@@ -49,21 +65,21 @@ impl Analysis {
     /// Fits the model to the data.
     ///
     /// # Errors
-    /// Names that the model does not have, fixed parameters whose intervals are wanted, too little
-    /// memory, or a failing device. A fit that does not converge is a result.
+    /// Names that the model does not have, intervals of fixed parameters, a device that is not
+    /// available or fails, too little memory. A fit that does not converge is a result.
     pub fn fit(&self, request: &FitRequest) -> Result<Answer<FitResult>, Error> {
         let options = FitOptions {
             uncertainties: request.uncertainties,
             minos: self.minos(&request.minos)?,
             ..self.options().clone()
         };
-        let options = self.started(options);
+        let options = self.started(options)?;
         let mut likelihood = self.likelihood()?;
         let result = ns_inference::fit(&mut Problem::new(self.model(), &mut likelihood, &options));
-        self.answer(result)
+        self.answer_with(result, DocumentParts { matrices: request.matrices, ..DocumentParts::default() })
     }
 
-    /// Resolves the parameters whose intervals are wanted, each once.
+    /// Resolves the parameters that get intervals, each once.
     fn minos(&self, targets: &[IntervalTarget]) -> Result<Vec<usize>, SettingsError> {
         let (model, parameters) = (self.model(), &self.model().parameters);
         let all_free = || (0..parameters.len()).filter(|&i| !self.is_fixed(i)).collect();
@@ -92,7 +108,7 @@ impl Analysis {
 impl Answer<FitResult> {
     /// Returns the warnings of the fit and of the model at its minimum.
     ///
-    /// The latter look for negative yields, which takes a tenth of a fit.
+    /// The latter search for negative yields, which takes a tenth of the time of a fit.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let negative =
@@ -121,7 +137,7 @@ impl Answer<FitResult> {
         Ok(Hessian::at(&mut likelihood, &self.result.bestfit, &self.analysis.domain()).covariance())
     }
 
-    /// Returns where the fit left the constrained parameters.
+    /// Returns the pulls of the constrained parameters.
     #[must_use]
     pub fn pulls(&self) -> Vec<Pull> {
         pulls::pulls(self.model(), self.analysis.data(), &self.result, &self.analysis.domain().fixed)
@@ -144,38 +160,39 @@ impl Answer<FitResult> {
         };
         self.model().pois.iter().map(poi).collect()
     }
+}
 
-    /// Returns the document: the library's fields, and pyhf's. Its warnings are those of the
-    /// result.
-    #[must_use]
-    pub fn document(&self, wanted: Matrices) -> Value {
-        self.sign(self.fields(wanted))
+impl Document for FitResult {
+    /// The fields of the result, and pyhf's names for the same numbers.
+    fn fields(answer: &Answer<Self>) -> Value {
+        fields(answer, answer.parts.matrices)
     }
+}
 
-    pub(crate) fn fields(&self, wanted: Matrices) -> Value {
-        let result = &self.result;
-        let Value::Object(mut document) = to_document(result) else { return Value::Null };
-        document.remove("covariance");
-        if result.minima.is_empty() {
-            document.remove("minima");
-        }
-        let n = result.par_names.len();
-        if wanted.covariance {
-            document.insert("covariance".to_owned(), matrix(result.covariance.as_deref(), n));
-        }
-        if wanted.correlation {
-            document.insert("correlation".to_owned(), matrix(result.correlation().as_deref(), n));
-        }
-        let pois = self.pois();
-        document.extend([
-            ("mle_parameters".to_owned(), self.mle_parameters()),
-            ("poi".to_owned(), json!(pois.first())),
-            ("pois".to_owned(), json!(pois)),
-        ]);
-        let mut document = Value::Object(document);
-        identify(&mut document, self.model());
-        document
+/// Returns the document of a fit with these matrices.
+pub(crate) fn fields(fit: &Answer<FitResult>, wanted: Matrices) -> Value {
+    let result = &fit.result;
+    let Value::Object(mut document) = to_document(result) else { return Value::Null };
+    document.remove("covariance");
+    if result.minima.is_empty() {
+        document.remove("minima");
     }
+    let n = result.par_names.len();
+    if wanted.covariance {
+        document.insert("covariance".to_owned(), matrix(result.covariance.as_deref(), n));
+    }
+    if wanted.correlation {
+        document.insert("correlation".to_owned(), matrix(result.correlation().as_deref(), n));
+    }
+    let pois = fit.pois();
+    document.extend([
+        ("mle_parameters".to_owned(), fit.mle_parameters()),
+        ("poi".to_owned(), json!(pois.first())),
+        ("pois".to_owned(), json!(pois)),
+    ]);
+    let mut document = Value::Object(document);
+    identify(&mut document, fit.model());
+    document
 }
 
 fn matrix(values: Option<&[f64]>, n: usize) -> Value {
@@ -185,8 +202,7 @@ fn matrix(values: Option<&[f64]>, n: usize) -> Value {
 /// Returns the warning about the lowest negative yield of a sample at `params` (P), if there is
 /// one.
 ///
-/// pyhf allows a negative yield of one sample, ROOT does not: readers who compare the two must
-/// know.
+/// pyhf allows a negative yield of a sample and ROOT clips it at zero, so their minima differ.
 fn negative_yield(model: &Model, params: &[f64]) -> Option<String> {
     let (place, sample, lowest) = lowest_negative_yield(model, params)?;
     Some(format!(

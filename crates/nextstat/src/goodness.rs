@@ -1,6 +1,9 @@
 //! Goodness of fit by the saturated model, with p-values by formula and by toys.
 
+use crate::answer::Document;
 use crate::document::{identify, to_document};
+use crate::number::significant;
+use crate::toys::FIXED_AUX;
 use crate::{Analysis, Answer, Error};
 use ns_inference::gof::{GoodnessOfFit, goodness_of_fit, saturated_deviance};
 use ns_inference::monitor::Monitor;
@@ -11,7 +14,20 @@ use ns_inference::{FitOptions, FitResult, Problem, Uncertainties, fit};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Which toys are thrown for p-values.
+/// Toys for p-values.
+///
+/// ```
+/// use nextstat::goodness::GoodnessRequest;
+/// use nextstat::{Analysis, CompiledModel, Settings};
+/// use ns_inference::monitor::NoMonitor;
+///
+/// # let workspace = std::fs::read("../../examples/simple.json").unwrap();
+/// # let model = CompiledModel::from_json(&workspace, &Default::default())?;
+/// let analysis = Analysis::new(&model, &Settings::default())?;
+/// let goodness = analysis.goodness(&GoodnessRequest::default(), &NoMonitor)?;
+/// assert_eq!(goodness.result.goodness.n_dof, 1);
+/// # Ok::<(), nextstat::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GoodnessRequest {
     /// How many; `None` for no p-value by toys.
@@ -33,8 +49,16 @@ pub struct Goodness {
     pub fit: FitResult,
     /// The statistic with its p-value by formula.
     pub goodness: GoodnessOfFit,
-    /// The p-values by toys; `None` if no toys were asked for, or if the fit did not converge.
+    /// The p-values by toys; `None` without toys, or if the fit did not converge.
     pub toys: Option<GoodnessByToys>,
+}
+
+impl Goodness {
+    /// Returns the warnings about the statistic, then those about the toys.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        [&self.goodness.warnings[..], &self.toys.as_ref().map(GoodnessByToys::warnings).unwrap_or_default()].concat()
+    }
 }
 
 /// p-values by toys, and how the toys were made.
@@ -54,9 +78,25 @@ pub struct GoodnessByToys {
     pub ended: RunStatus,
 }
 
+impl GoodnessByToys {
+    /// Returns what a reader should know before using the p-values.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let GoodnessToys { total, n_failed, .. } = &self.p_values;
+        let (n_done, n_wanted) = (total.n_toys + n_failed, self.n_toys_wanted);
+        let interrupted = (n_done < n_wanted).then(|| format!("interrupted after {n_done} of {n_wanted} toys"));
+        let fixed = (self.aux == AuxTreatment::Fixed).then(|| FIXED_AUX.to_owned());
+        let failed = (*n_failed > 0).then(|| {
+            let [low, high] = [total.low, total.high].map(|p| significant(p, 3));
+            format!("the fits of {n_failed} of {n_done} toys did not converge: the p-value is between {low} and {high}")
+        });
+        [interrupted, fixed, failed].into_iter().flatten().collect()
+    }
+}
+
 impl Analysis {
-    /// Fits the data, compares the fit with the saturated model, and throws toys if they are asked
-    /// for.
+    /// Fits the data, compares the fit with the saturated model, and throws toys if the request
+    /// asks for them.
     ///
     /// # Errors
     /// A device without toys; a best fit at which no toys can be thrown; too little memory.
@@ -64,12 +104,13 @@ impl Analysis {
         if request.n_toys.is_none() {
             self.require_cpu("goodness of fit without toys")?;
         }
-        let model = self.model();
+        self.device()?;
         let mut likelihood = self.likelihood()?;
         // Uncertainties need the exact Hessian, so the fit ends at the exact minimum.
         let options = FitOptions { uncertainties: Uncertainties::Hessian, ..self.options().clone() };
-        let fit = fit(&mut Problem::new(model, &mut likelihood, &options));
-        let goodness = goodness_of_fit(&mut Problem::new(model, &mut likelihood, &options), &fit, self.threads());
+        let mut problem = Problem::new(self.model(), &mut likelihood, &options);
+        let fit = fit(&mut problem);
+        let goodness = goodness_of_fit(&mut problem, &fit, self.threads());
         let n_toys = request.n_toys.filter(|_| fit.converged);
         let toys = n_toys.map(|n_toys| self.goodness_by_toys(&fit, n_toys, request.aux, monitor)).transpose()?;
         self.answer(Goodness { fit, goodness, toys })
@@ -88,21 +129,12 @@ impl Analysis {
         let observed = saturated_deviance(model, data, &fit.bestfit, &self.domain().fixed);
         let mut likelihood = self.likelihood()?;
         let problem = self.problem(&mut likelihood);
-        let (p_values, ended) = goodness_toys(&problem, &sampler, 0..n_toys, &self.run(monitor), &observed);
+        let (p_values, ended) = goodness_toys(&problem, &sampler, 0..n_toys, &self.run(monitor)?, &observed);
         Ok(GoodnessByToys { n_toys_wanted: n_toys, seed: self.seed(), aux, p_values, ended })
     }
 }
 
-/// Returns the goodness by the formula, with the verdict on the fit that it is of.
-fn by_formula(answer: &Answer<Goodness>) -> Value {
-    let Goodness { fit, goodness, .. } = &answer.result;
-    let mut document = to_document(goodness);
-    document["fit"] = verdict(fit);
-    identify(&mut document, answer.model());
-    document
-}
-
-/// Whether the fit can be trusted, without its parameters.
+/// Returns what tells whether to trust the fit, without its parameters.
 fn verdict(result: &FitResult) -> Value {
     json!({
         "converged": result.converged,
@@ -116,13 +148,14 @@ fn verdict(result: &FitResult) -> Value {
     })
 }
 
-impl Answer<Goodness> {
-    /// Returns the document; `warnings_of_toys` are added to those of the formula.
-    #[must_use]
-    pub fn document(&self, warnings_of_toys: &[String]) -> Value {
-        let mut document = by_formula(self);
-        document["toys"] = to_document(&self.result.toys);
-        document["warnings"] = json!([&self.result.goodness.warnings[..], warnings_of_toys].concat());
-        self.sign(document)
+impl Document for Goodness {
+    fn fields(answer: &Answer<Self>) -> Value {
+        let goodness = &answer.result;
+        let mut document = to_document(&goodness.goodness);
+        document["fit"] = verdict(&goodness.fit);
+        document["toys"] = to_document(&goodness.toys);
+        document["warnings"] = json!(goodness.warnings());
+        identify(&mut document, answer.model());
+        document
     }
 }

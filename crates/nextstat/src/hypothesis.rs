@@ -6,9 +6,36 @@ use crate::{Analysis, Answer, Error};
 use ns_inference::hypotest::{HypotestResult, SignificanceResult};
 use ns_inference::limit::{LimitOptions, LimitResult};
 use ns_inference::test_statistic::TestStatistic;
-use serde_json::Value;
 
-/// What upper limits are wanted.
+/// Which value of the parameter of interest to test, and how.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HypotestRequest {
+    /// The tested value; q₀ always tests 0.
+    pub mu: f64,
+    /// The test statistic.
+    pub statistic: TestStatistic,
+}
+
+impl Default for HypotestRequest {
+    fn default() -> Self {
+        Self { mu: 1.0, statistic: TestStatistic::QTilde }
+    }
+}
+
+/// The significance of a discovery.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SignificanceRequest {
+    /// The signal strength that the expected significance is given for.
+    pub mu: f64,
+}
+
+impl Default for SignificanceRequest {
+    fn default() -> Self {
+        Self { mu: 1.0 }
+    }
+}
+
+/// How to find upper limits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LimitRequest {
     /// The level of CLs at the limit: 0.05 for a confidence level of 95 %.
@@ -45,11 +72,25 @@ impl LimitRequest {
 }
 
 impl Analysis {
-    /// Tests the value `mu` of the parameter of interest; q₀ always tests 0.
+    /// Tests a value of the parameter of interest.
+    ///
+    /// ```
+    /// # use nextstat::{Analysis, CompiledModel, Settings};
+    /// use nextstat::hypothesis::HypotestRequest;
+    ///
+    /// # let workspace = std::fs::read("../../examples/simple.json").unwrap();
+    /// # let model = CompiledModel::from_json(&workspace, &Default::default())?;
+    /// let analysis = Analysis::new(&model, &Settings::default())?;
+    /// let test = analysis.hypotest(&HypotestRequest { mu: 2.5, ..Default::default() })?;
+    /// assert!(test.result.cls_obs.unwrap() < 0.05);
+    /// # Ok::<(), nextstat::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// No parameter of interest, or a fixed one; a value that is not finite; too little memory.
-    pub fn hypotest(&self, statistic: TestStatistic, mu: f64) -> Result<Answer<HypotestResult>, Error> {
+    /// No parameter of interest, or a fixed one; a value that is not finite; a device, which this
+    /// does not use; too little memory.
+    pub fn hypotest(&self, request: &HypotestRequest) -> Result<Answer<HypotestResult>, Error> {
+        let HypotestRequest { mu, statistic } = *request;
         let mu = testable(if statistic == TestStatistic::Q0 { 0.0 } else { mu })?;
         let poi = self.varied(None, Procedure::Hypotest)?;
         self.require_cpu("a hypothesis test by formulas")?;
@@ -57,12 +98,12 @@ impl Analysis {
         self.answer(ns_inference::hypotest::hypotest(&mut self.problem(&mut likelihood), statistic, poi, mu))
     }
 
-    /// Returns the significance of the data, and the one expected for the signal strength `mu`.
+    /// Computes the significance of the data, and the expected one.
     ///
     /// # Errors
     /// As [`Analysis::hypotest`].
-    pub fn significance(&self, mu: f64) -> Result<Answer<SignificanceResult>, Error> {
-        let mu = testable(mu)?;
+    pub fn significance(&self, request: &SignificanceRequest) -> Result<Answer<SignificanceResult>, Error> {
+        let mu = testable(request.mu)?;
         let poi = self.varied(None, Procedure::Significance)?;
         self.require_cpu("a significance")?;
         let mut likelihood = self.likelihood()?;
@@ -87,7 +128,7 @@ impl Analysis {
     }
 }
 
-/// Returns the value that toys test: `mu`; 1 if it is not given, or 0 for q₀.
+/// Returns the value that toys test: `mu`, or if it is `None` 1, and 0 for q₀.
 ///
 /// # Errors
 /// [`SettingsError::NotDiscovery`] for q₀ of another value than 0, or
@@ -103,28 +144,4 @@ pub fn tested_by_toys(statistic: TestStatistic, mu: Option<f64>) -> Result<f64, 
 /// Returns `mu` if it can be tested.
 fn testable(mu: f64) -> Result<f64, SettingsError> {
     if mu.is_finite() { Ok(mu) } else { Err(SettingsError::Untestable { mu }) }
-}
-
-impl Answer<HypotestResult> {
-    /// Returns the document, with pyhf's keys.
-    #[must_use]
-    pub fn document(&self) -> Value {
-        self.plain_document()
-    }
-}
-
-impl Answer<SignificanceResult> {
-    /// Returns the document.
-    #[must_use]
-    pub fn document(&self) -> Value {
-        self.plain_document()
-    }
-}
-
-impl Answer<LimitResult> {
-    /// Returns the document.
-    #[must_use]
-    pub fn document(&self) -> Value {
-        self.plain_document()
-    }
 }

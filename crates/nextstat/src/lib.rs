@@ -1,9 +1,9 @@
 //! Statistical inference for binned particle-physics analyses (HistFactory likelihoods).
 //!
-//! A [`CompiledModel`] is a workspace with one measurement of it chosen. [`Settings`] say, by the
-//! names of parameters, what to do with it: which data, what is fixed, which device. Both together
-//! make an [`Analysis`], which has one method per procedure. Each returns an [`Answer`]: the result
-//! with what a reader must know of it, and the JSON document of it.
+//! A [`CompiledModel`] is a workspace with one of its measurements. [`Settings`] choose, by the
+//! names of parameters, the data, the fixed parameters and the device. Both together make an
+//! [`Analysis`], which has one method per procedure. Each returns an [`Answer`]: the result with
+//! its diagnosis, its JSON document and its provenance.
 //!
 //! ```
 //! use nextstat::{Analysis, CompiledModel, FitRequest, Settings};
@@ -30,25 +30,38 @@
 //! # Ok::<(), nextstat::Error>(())
 //! ```
 //!
-//! # Why a crate between the engine and its faces
+//! # Procedures
 //!
-//! The engine's crates take indices and likelihoods. The command and the Python package take names
-//! and files. If each translated for itself, the two would drift apart in what they accept, in what
-//! they warn of and in what they print. So this crate translates once: physics and numbers are
-//! below it, and a face only parses arguments and lays out text.
+//! | method of [`Analysis`] | request | result |
+//! |---|---|---|
+//! | [`fit`](Analysis::fit) | [`FitRequest`] | best fit, uncertainties, MINOS intervals |
+//! | [`hypotest`](Analysis::hypotest) | [`HypotestRequest`](hypothesis::HypotestRequest) | CLs by asymptotic formulas |
+//! | [`significance`](Analysis::significance) | [`SignificanceRequest`](hypothesis::SignificanceRequest) | significance of a discovery |
+//! | [`limit`](Analysis::limit) | [`LimitRequest`](hypothesis::LimitRequest) | upper limits |
+//! | [`scan`](Analysis::scan) | [`ScanRequest`](curves::ScanRequest) | profile likelihood of one or two parameters |
+//! | [`contours`](Analysis::contours) | [`ContourRequest`](curves::ContourRequest) | contours of two parameters |
+//! | [`ranking`](Analysis::ranking) | [`RankingRequest`](ranking::RankingRequest) | impacts of nuisance parameters |
+//! | [`goodness`](Analysis::goodness) | [`GoodnessRequest`](goodness::GoodnessRequest) | distance to the saturated model, by toys too |
+//! | [`toys`](Analysis::toys) | [`ToysRequest`](toys::ToysRequest) | fits of toys, passed to a sink |
+//! | [`hypotest_toys`](Analysis::hypotest_toys) | [`ToyTestRequest`](toy_tests::ToyTestRequest) | CLs by toys |
+//! | [`yields`](Analysis::yields), [`report`](Analysis::report) | | yields before and after a fit; a summary of one fit |
 //!
-//! # Modules
+//! [`CompiledModel::check`] looks for problems of a model before any fit.
 //!
-//! - [`settings`]: what is asked of every procedure, by name.
-//! - [`analysis`]: settings resolved against a model.
-//! - [`fit`], [`hypothesis`], [`curves`], [`ranking`], [`goodness`], [`yields`], [`check`]: the
-//!   procedures, each with its request and its document.
-//! - [`patchsets`]: documents of patch sets.
-//! - [`device`]: models on accelerators.
-//! - [`cancel`]: how a caller stops a procedure.
-//! - [`error`]: what can be wrong with a question, with advice.
+//! # Errors
+//!
+//! [`Error`] has every reason why a procedure has no result; [`Hint`] has advice. A fit that does
+//! not converge is a result, with the reason in its outcome and its warnings.
+//!
+//! # Why a crate between the engine and the interfaces
+//!
+//! The engine's crates take indices and likelihoods; the command and the Python package take names
+//! and files. If each translated for itself, they would differ in what they accept, warn about and
+//! print. So this crate translates once: it contains no physics, and an interface only parses
+//! arguments and lays out text.
 
 pub mod analysis;
+pub mod answer;
 pub mod cancel;
 pub mod check;
 pub mod curves;
@@ -59,14 +72,19 @@ pub mod fit;
 pub mod goodness;
 pub mod hypothesis;
 pub mod model;
+pub mod number;
 pub mod patchsets;
+pub mod provenance;
 pub mod ranking;
 pub mod settings;
-
+pub mod toy_tests;
+pub mod toys;
 pub mod yields;
 
-pub use analysis::{Analysis, Answer};
+pub use analysis::Analysis;
+pub use answer::{Answer, Document};
 pub use error::{Error, Face, Hint};
 pub use fit::FitRequest;
 pub use model::CompiledModel;
+pub use provenance::Provenance;
 pub use settings::{DataSource, Settings};

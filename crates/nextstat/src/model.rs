@@ -1,4 +1,4 @@
-//! A workspace with one measurement of it chosen and compiled, ready for every procedure.
+//! Compiled models: a workspace with one of its measurements, ready for every procedure.
 
 use crate::Error;
 use crate::device;
@@ -7,17 +7,33 @@ use ns_compute::cpu::ModelPlan;
 use ns_core::spec::Workspace;
 use ns_core::{CompileOptions, Model, compile};
 use ns_device::Backend;
-use ns_translate::pyhf::{from_value, read_value};
-use ns_translate::{LoadRequest, load};
-use std::sync::{Arc, Mutex, PoisonError};
+use ns_translate::digest::{DigestAlgorithm, digest};
+use ns_translate::pyhf::{from_value, read_value, write_workspace};
+use ns_translate::{LoadRequest, LoadedWorkspace, load_document};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A compiled model with the workspace that it was made of. Clones share everything.
+///
+/// ```
+/// use nextstat::CompiledModel;
+/// use ns_translate::{DocumentSource, LoadRequest};
+///
+/// let path = DocumentSource::Path("../../examples/simple.json".into());
+/// let model = CompiledModel::load(&LoadRequest::new(path), &Default::default())?;
+/// assert_eq!(model.model().parameters.names[0], "mu");
+/// assert!(model.workspace_sha256().starts_with("0c1184a8"));
+/// # Ok::<(), nextstat::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct CompiledModel {
     workspace: Arc<Workspace>,
+    /// The text of the workspace, patches applied, if the model was read from one.
+    document: Option<Arc<Vec<u8>>>,
+    sha256: Arc<OnceLock<String>>,
+    written_sha256: Arc<OnceLock<String>>,
     model: Arc<Model>,
     plan: Arc<ModelPlan>,
-    /// The model on devices, uploaded when one is first asked for.
+    /// The model on devices, uploaded when a procedure first uses one.
     sessions: Arc<Mutex<Vec<(Backend, GpuSession)>>>,
 }
 
@@ -29,7 +45,24 @@ impl CompiledModel {
     pub fn new(workspace: Workspace, options: &CompileOptions) -> Result<Self, ns_core::CompileError> {
         let model = compile(&workspace, options)?;
         let plan = Arc::new(ModelPlan::new(&model));
-        Ok(Self { workspace: Arc::new(workspace), model: Arc::new(model), plan, sessions: Arc::default() })
+        Ok(Self {
+            workspace: Arc::new(workspace),
+            document: None,
+            sha256: Arc::default(),
+            written_sha256: Arc::default(),
+            model: Arc::new(model),
+            plan,
+            sessions: Arc::default(),
+        })
+    }
+
+    /// Compiles a workspace that was read from a document, and keeps the document's text for its
+    /// digest.
+    ///
+    /// # Errors
+    /// As [`CompiledModel::new`].
+    pub fn from_loaded(loaded: LoadedWorkspace, options: &CompileOptions) -> Result<Self, ns_core::CompileError> {
+        Ok(Self { document: Some(Arc::new(loaded.document)), ..Self::new(loaded.workspace, options)? })
     }
 
     /// Reads a file or standard input, applies its patches and compiles the result.
@@ -37,7 +70,7 @@ impl CompiledModel {
     /// # Errors
     /// A document that cannot be read or is not a model.
     pub fn load(request: &LoadRequest, options: &CompileOptions) -> Result<Self, Error> {
-        Ok(Self::new(load(request)?, options)?)
+        Ok(Self::from_loaded(load_document(request)?, options)?)
     }
 
     /// Compiles a workspace given as JSON text.
@@ -45,10 +78,32 @@ impl CompiledModel {
     /// # Errors
     /// As [`CompiledModel::load`].
     pub fn from_json(text: &[u8], options: &CompileOptions) -> Result<Self, Error> {
-        Ok(Self::new(from_value(&read_value(text)?)?, options)?)
+        let workspace = from_value(&read_value(text)?)?;
+        Ok(Self::from_loaded(LoadedWorkspace { workspace, document: text.to_vec() }, options)?)
     }
 
-    /// Returns the same model without what it has on devices: what is kept must not keep a device.
+    /// Returns the SHA-256 digest of the workspace with its patches applied: the one that
+    /// `nextstat digest` prints for the same document. A model that was not read from a document
+    /// has the digest of the document that nextstat writes for it. Computed once.
+    #[must_use]
+    pub fn workspace_sha256(&self) -> &str {
+        self.sha256.get_or_init(|| {
+            let of_document = self.document.as_ref().and_then(|text| digest(text, DigestAlgorithm::Sha256).ok());
+            of_document.unwrap_or_else(|| self.written_sha256().to_owned())
+        })
+    }
+
+    /// Returns the digest of the document that nextstat writes for the workspace, which does not
+    /// depend on how numbers were spelled. Computed once.
+    pub(crate) fn written_sha256(&self) -> &str {
+        self.written_sha256.get_or_init(|| {
+            let text = write_workspace(&self.workspace).to_string();
+            // The text is valid JSON, and nothing else can fail.
+            digest(text.as_bytes(), DigestAlgorithm::Sha256).unwrap_or_default()
+        })
+    }
+
+    /// Returns the same model without its sessions on devices.
     #[must_use]
     pub(crate) fn without_devices(&self) -> Self {
         Self { sessions: Arc::default(), ..self.clone() }

@@ -3,7 +3,7 @@
 use ns_translate::patchset::{DigestCheck, PatchEntry, PatchSet, PatchValue};
 use serde_json::{Map, Value, json};
 
-/// Returns what the set says of itself, and the name and values of every patch.
+/// Returns the metadata of the set, and the name and values of every patch.
 #[must_use]
 pub fn patchset(set: &PatchSet) -> Value {
     let mut document = metadata(set);
@@ -42,7 +42,7 @@ pub fn value_of(value: &PatchValue) -> Value {
     }
 }
 
-/// Returns every digest beside the workspace's.
+/// Returns every digest of the set with that of the workspace.
 #[must_use]
 pub fn verification(checks: &[DigestCheck]) -> Value {
     let check = |check: &DigestCheck| {

@@ -1,5 +1,6 @@
 //! Rankings of nuisance parameters by their impact on the parameter of interest.
 
+use crate::answer::Document;
 use crate::document::identify;
 use crate::error::{Procedure, SettingsError};
 use crate::{Analysis, Answer, Error};
@@ -8,7 +9,21 @@ use ns_inference::parallel::{ExecutionContext, WorkPart};
 use ns_inference::ranking::{self, ParameterGroup, Ranking, RankingMethods, RankingOptions, RankingPart};
 use serde_json::{Value, json};
 
-/// What a ranking is made of.
+/// How to rank.
+///
+/// ```
+/// use nextstat::ranking::RankingRequest;
+/// use nextstat::{Analysis, CompiledModel, Settings};
+/// use ns_inference::monitor::NoMonitor;
+///
+/// # let workspace = std::fs::read("../../examples/shapes.json").unwrap();
+/// # let model = CompiledModel::from_json(&workspace, &Default::default())?;
+/// let analysis = Analysis::new(&model, &Settings::default())?;
+/// let ranking = analysis.ranking(&RankingRequest::default(), &NoMonitor)?;
+/// assert_eq!(ranking.result.poi.name, "mu");
+/// assert!(ranking.result.entries.len() > 1);
+/// # Ok::<(), nextstat::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct RankingRequest {
     /// How impacts are computed.
@@ -38,9 +53,10 @@ impl Analysis {
         if !request.methods.classic {
             self.require_cpu("a ranking without classic refits")?;
         }
+        let execution = self.execution(monitor)?;
         let mut likelihood = self.likelihood()?;
         let problem = self.problem(&mut likelihood);
-        let mut result = ranking::ranking_of_parts(&problem, &options, &request.parts, self.execution(monitor));
+        let mut result = ranking::ranking_of_parts(&problem, &options, &request.parts, execution);
         if !result.best.nll.is_finite() {
             result.warnings.extend(self.impossible_at(&result.best.params));
         }
@@ -80,23 +96,21 @@ impl Analysis {
     }
 }
 
-impl Answer<Ranking> {
-    /// Returns the document.
-    #[must_use]
-    pub fn document(&self) -> Value {
-        let ranking = &self.result;
+impl Document for Ranking {
+    fn fields(answer: &Answer<Self>) -> Value {
+        let ranking = &answer.result;
         let mut document = json!({
             "best": ranking.best,
             "breakdown": ranking.breakdown,
             "complete": ranking.is_complete,
             "converged": ranking.converged,
             "groups": ranking.groups,
-            "par_names": self.model().parameters.names,
+            "par_names": answer.model().parameters.names,
             "poi": ranking.poi,
             "ranking": ranking.entries,
             "warnings": ranking.warnings,
         });
-        identify(&mut document, self.model());
-        self.sign(document)
+        identify(&mut document, answer.model());
+        document
     }
 }

@@ -1,4 +1,4 @@
-//! What is asked of every procedure, with parameters by name, and how that becomes indices.
+//! Settings that all procedures share, with parameters by name, and their resolution to indices.
 
 use crate::error::{NeedsPoi, Setting, SettingsError};
 use ns_core::likelihood::diagnose;
@@ -8,41 +8,54 @@ use ns_inference::{FitOptions, MultiStart, Uncertainties};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
-/// What to do with a model, by the names of its parameters. The default fits the observed data on
+/// Data, conditions on parameters by name, and the machine. The default uses the observed data on
 /// the CPU with all threads.
+///
+/// ```
+/// use nextstat::settings::{AsimovPoi, AsimovPoint};
+/// use nextstat::{Analysis, CompiledModel, DataSource, FitRequest, Settings};
+///
+/// # let workspace = std::fs::read("../../examples/simple.json").unwrap();
+/// # let model = CompiledModel::from_json(&workspace, &Default::default())?;
+/// let point = AsimovPoint { poi: AsimovPoi::At(0.5), ..AsimovPoint::default() };
+/// let settings = Settings { data: DataSource::Asimov(point), ..Settings::default() };
+/// let fit = Analysis::new(&model, &settings)?.fit(&FitRequest::default())?;
+/// assert!((fit.result.bestfit[0] - 0.5).abs() < 1e-6);
+/// # Ok::<(), nextstat::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Settings {
     /// The data.
     pub data: DataSource,
-    /// Where fits start.
+    /// Starting values of fits.
     pub start: Start,
     /// Parameters fixed at a value; the name of a vector fixes every element.
     pub fixed: Vec<(String, f64)>,
-    /// Ranges instead of the model's; likewise.
+    /// Ranges that replace those of the model; likewise.
     pub bounds: Vec<(String, [f64; 2])>,
-    /// Further random starting points of each fit.
+    /// Number of random starting points of each fit, in addition to the usual one.
     pub multi_start: Option<usize>,
     /// Seed of everything random.
     pub seed: u64,
-    /// Threads to use at most; all of the machine's if `None`. Results do not depend on it.
+    /// Maximum number of threads; all of the machine if `None`. Results do not depend on it.
     pub threads: Option<NonZeroUsize>,
     /// The device; the CPU if `None`.
     pub device: Option<Backend>,
 }
 
-/// Which data are fitted.
+/// The data to fit.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum DataSource {
     /// The observed data of the workspace.
     #[default]
     Observed,
-    /// These.
+    /// Data of the caller.
     Given(Data),
-    /// What the model expects at a point.
+    /// The data that the model expects at a point.
     Asimov(AsimovPoint),
 }
 
-/// Where an Asimov data set is made: the model's starting values, but for what is said here.
+/// The point of an Asimov data set: the model's starting values, except for the values given here.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AsimovPoint {
     /// The parameter of interest.
@@ -63,19 +76,19 @@ pub enum AsimovPoi {
     At(f64),
 }
 
-/// Where fits start.
+/// Starting values of fits.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Start {
-    /// At the model's starting values.
+    /// The starting values of the model.
     #[default]
     Model,
-    /// At these values (P).
+    /// These values (P).
     All(Vec<f64>),
-    /// At the model's starting values, but for these parameters.
+    /// The starting values of the model, except for these parameters.
     Named(Vec<(String, f64)>),
 }
 
-/// Returns the elements that `name` stands for: one parameter, or every element of a vector.
+/// Returns the indices of the parameter `name`: one, or those of all elements of a vector.
 ///
 /// # Errors
 /// [`SettingsError::UnknownParameter`]
@@ -95,7 +108,7 @@ pub fn elements(
     })
 }
 
-/// Returns the index of the one parameter that `name` stands for.
+/// Returns the index of the parameter `name`.
 ///
 /// # Errors
 /// [`SettingsError::UnknownParameter`], or [`SettingsError::Vector`] for a vector of several.
@@ -112,7 +125,7 @@ pub fn index_of(
     Err(SettingsError::Vector { setting, name: name.to_owned(), len: range.len() })
 }
 
-/// Resolves values by name to values by index; none may be set twice.
+/// Resolves values by name to values by index, and refuses to set a parameter twice.
 fn by_index<V: Copy>(
     parameters: &Parameters,
     setting: Setting,
@@ -133,7 +146,7 @@ fn by_index<V: Copy>(
     Ok(found)
 }
 
-/// Refuses another number of values than `expected`.
+/// Refuses a number of values other than `expected`.
 fn require_length(setting: Setting, found: usize, expected: usize) -> Result<(), SettingsError> {
     if found == expected { Ok(()) } else { Err(SettingsError::WrongLength { setting, found, expected }) }
 }
@@ -146,8 +159,23 @@ fn finite(setting: Setting) -> impl Fn(&str, f64) -> Result<(), SettingsError> {
     }
 }
 
+/// Reads a seed.
+///
+/// # Errors
+/// [`SettingsError::BadSeed`]
+///
+/// ```
+/// use nextstat::error::Face;
+/// let error = nextstat::settings::seed("-1").unwrap_err();
+/// let message = "`seed` must be a whole number from 0 to 18446744073709551615, got `-1`";
+/// assert_eq!(error.message(Face::Library), message);
+/// ```
+pub fn seed(text: &str) -> Result<u64, SettingsError> {
+    text.trim().parse().map_err(|_| SettingsError::BadSeed { found: text.to_owned() })
+}
+
 impl Settings {
-    /// Resolves how to fit.
+    /// Resolves the options of fits.
     pub(crate) fn options(&self, model: &Model) -> Result<FitOptions, SettingsError> {
         let parameters = &model.parameters;
         let is_range = |name: &str, bounds: [f64; 2]| {
@@ -205,7 +233,7 @@ impl AsimovPoint {
         let data = expected::asimov(model, &point);
         match diagnose(model, &data, &point) {
             None => Ok(data),
-            // The same with what was observed, for the message.
+            // The message shows the observed data, not the Asimov data.
             Some(reason) => Err(SettingsError::NoAsimov(diagnose(model, &model.observed, &point).unwrap_or(reason))),
         }
     }

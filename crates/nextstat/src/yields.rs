@@ -1,7 +1,8 @@
 //! Expected yields before and after a fit, and the report of one fit.
 
+use crate::answer::Document;
 use crate::document::to_document;
-use crate::fit::{FitRequest, Matrices};
+use crate::fit::{FitRequest, Matrices, fields};
 use crate::{Analysis, Answer, Error};
 use ns_inference::gof::{GoodnessOfFit, goodness_of_fit};
 use ns_inference::yields::{ChannelPrediction, postfit, prefit};
@@ -19,12 +20,12 @@ pub struct Yields {
     pub postfit: Vec<ChannelPrediction>,
 }
 
-/// One fit and everything that an analysis shows of it.
+/// One fit with its yields and its goodness of fit.
 #[derive(Debug, Clone)]
 pub struct Overview {
     /// The fit and its yields.
     pub yields: Yields,
-    /// How well it describes the data.
+    /// The goodness of the fit.
     pub goodness: GoodnessOfFit,
 }
 
@@ -33,9 +34,15 @@ impl Analysis {
     ///
     /// # Errors
     /// A device, which this does not use; too little memory.
-    pub fn yields(&self) -> Result<Yields, Error> {
+    pub fn yields(&self) -> Result<Answer<Yields>, Error> {
+        let yields = self.compute_yields()?;
+        self.answer(yields)
+    }
+
+    fn compute_yields(&self) -> Result<Yields, Error> {
         self.require_cpu("a table of yields")?;
-        let fit = self.fit(&FitRequest { uncertainties: Uncertainties::Covariance, minos: Vec::new() })?.diagnosed();
+        let fit =
+            self.fit(&FitRequest { uncertainties: Uncertainties::Covariance, ..FitRequest::default() })?.diagnosed();
         let threads = self.threads();
         let options = self.with_covariance();
         let mut likelihood = self.likelihood()?;
@@ -44,17 +51,17 @@ impl Analysis {
         Ok(Yields { fit, prefit, postfit })
     }
 
-    /// Fits the data and collects everything about the fit.
+    /// Fits the data and computes yields, pulls, correlations and the goodness of the fit.
     ///
     /// # Errors
     /// As [`Analysis::yields`].
-    pub fn report(&self) -> Result<Overview, Error> {
-        let yields = self.yields()?;
+    pub fn report(&self) -> Result<Answer<Overview>, Error> {
+        let yields = self.compute_yields()?;
         let (result, options) = (&yields.fit.result, self.with_covariance());
         let mut likelihood = self.likelihood()?;
         let goodness =
             goodness_of_fit(&mut Problem::new(self.model(), &mut likelihood, &options), result, self.threads());
-        Ok(Overview { yields, goodness })
+        self.answer(Overview { yields, goodness })
     }
 
     fn with_covariance(&self) -> FitOptions {
@@ -62,35 +69,39 @@ impl Analysis {
     }
 }
 
-impl Overview {
-    /// Returns `{fit, pulls, goodness_of_fit, yields}`.
-    #[must_use]
-    pub fn document(&self) -> Value {
-        let fit = &self.yields.fit;
+impl Document for Overview {
+    /// `{fit, pulls, goodness_of_fit, yields}`
+    fn fields(answer: &Answer<Self>) -> Value {
+        let Self { yields, goodness } = &answer.result;
         json!({
-            "fit": fit.fields(Matrices { covariance: false, correlation: true }),
-            "pulls": to_document(&fit.pulls()),
-            "goodness_of_fit": to_document(&self.goodness),
-            "yields": self.yields.document(),
+            "fit": fields(&yields.fit, Matrices { covariance: false, correlation: true }),
+            "pulls": to_document(&yields.fit.pulls()),
+            "goodness_of_fit": to_document(goodness),
+            "yields": channels(yields),
         })
     }
 }
 
-impl Yields {
-    /// Returns data and yields of every channel.
-    #[must_use]
-    pub fn document(&self) -> Value {
-        let analysis = &self.fit.analysis;
-        let prediction =
-            |p: &ChannelPrediction| json!({"samples": to_document(&p.samples), "total": to_document(&p.total)});
-        let channel = |(c, (prefit, postfit)): (usize, (&ChannelPrediction, &ChannelPrediction))| {
-            json!({
-                "channel": prefit.channel,
-                "data": analysis.data().main[analysis.model().channel_bins(c)],
-                "prefit": prediction(prefit),
-                "postfit": prediction(postfit),
-            })
-        };
-        self.prefit.iter().zip(&self.postfit).enumerate().map(channel).collect()
+impl Document for Yields {
+    /// `{converged, warnings, channels}`
+    fn fields(answer: &Answer<Self>) -> Value {
+        let fit = &answer.result.fit.result;
+        json!({"converged": fit.converged, "warnings": fit.warnings, "channels": channels(&answer.result)})
     }
+}
+
+/// Returns the data and the yields of every channel.
+fn channels(yields: &Yields) -> Value {
+    let analysis = &yields.fit.analysis;
+    let prediction =
+        |p: &ChannelPrediction| json!({"samples": to_document(&p.samples), "total": to_document(&p.total)});
+    let channel = |(c, (prefit, postfit)): (usize, (&ChannelPrediction, &ChannelPrediction))| {
+        json!({
+            "channel": prefit.channel,
+            "data": analysis.data().main[analysis.model().channel_bins(c)],
+            "prefit": prediction(prefit),
+            "postfit": prediction(postfit),
+        })
+    };
+    yields.prefit.iter().zip(&yields.postfit).enumerate().map(channel).collect()
 }

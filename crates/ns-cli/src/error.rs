@@ -1,90 +1,86 @@
-//! Why a command cannot be done: what the libraries say, and what only the command can know.
-
-use std::io;
+//! Errors of the command: those of the libraries, and those of its own arguments and files.
 
 use nextstat::error::SettingsError;
 use nextstat::{Face, Hint};
 use ns_core::CompileError;
-use ns_inference::toys::ToysError;
 use ns_translate::toys::ToyFileError;
 use ns_translate::workspace::WorkspaceError;
 use ns_translate::{DocumentError, SourceError};
+use std::error::Error;
+use std::io;
 
-/// Why a command cannot be done. All but [`CliError::BrokenPipe`] are exit code 2.
+/// Why a command has no result. All but [`CliError::BrokenPipe`] are exit code 2.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum CliError {
-    /// A question that the library cannot answer.
+    /// A procedure without a result; its causes are in [`CliError::cause`].
     #[error("{}", .0.message(Face::Command))]
     Library(nextstat::Error),
     /// A document that cannot be read, patched or verified.
     #[error(transparent)]
     Document(#[from] DocumentError),
-    /// A workspace that is no model.
+    /// A workspace that is not a model.
     #[error("in {name}: {error}")]
     Compile {
         /// The workspace in backticks, or `standard input`.
         name: String,
-        /// What is wrong in it.
+        /// The problem.
         error: CompileError,
     },
-    /// A document of which no other can be made.
+    /// A document that cannot be rewritten.
     #[error(transparent)]
     NotRewritable(DocumentError),
-    /// A workspace of which nothing can be made as asked.
+    /// A workspace that cannot be changed as requested.
     #[error("in {name}: {error}")]
     Workspace {
         /// The workspace in backticks, or `standard input`.
         name: String,
-        /// Why not.
+        /// The problem.
         error: WorkspaceError,
     },
-    /// Two workspaces that do not go together.
+    /// Two workspaces that cannot be combined.
     #[error("cannot combine {} with {}: {error}", .names[0], .names[1])]
     Combine {
         /// The first and the second, in backticks, or `standard input`.
         names: [String; 2],
-        /// Why not.
+        /// The problem.
         error: WorkspaceError,
     },
     /// `--poi none` beside a name.
     #[error("`--poi none` and `--poi {name}` contradict each other")]
     PoiAndNone { name: String },
-    /// An option for the second parameter, where there is one.
-    #[error("`{option}` needs a scan of two parameters, and this one is of one")]
+    /// An option for the second parameter of a scan of one.
+    #[error("`{option}` needs a scan of two parameters, and this scan has one")]
     NeedsTwo { option: &'static str },
     /// A scan that ends before it starts.
-    #[error("the scan of `{name}` starts at {start} and stops at {stop}, which is not above")]
+    #[error("the scan of `{name}` starts at {start}, which is not below its end {stop}")]
     EmptyScan { name: String, start: f64, stop: f64 },
     /// A patch set without the name of a patch.
     #[error("`--patchset {path}` needs `--patch-name NAME`")]
     NoPatchName { path: String },
-    /// Every patch of no patch set.
+    /// `--every-patch` without a patch set.
     #[error("`--every-patch` needs `--patchset FILE`")]
     NoPatchSet,
-    /// A result in the place of what it is made from.
-    #[error("{name} is read by this command, and its result would replace it")]
+    /// A result that would replace an input.
+    #[error("{name} is an input of this command, and the result would replace it")]
     OutputIsInput { name: String },
-    /// A grid that leads nowhere.
-    #[error("the grid's start {start} is not below its stop {stop}")]
+    /// A grid that does not ascend.
+    #[error("the grid starts at {start}, which is not below its end {stop}")]
     EmptyGrid { start: f64, stop: f64 },
     /// A file of toys that cannot be written, continued or merged.
     #[error(transparent)]
     ToyFile(#[from] ToyFileError),
-    /// No point at which toys could be thrown.
-    #[error("the fit of the data, at which toys are to be thrown, did not converge: {why}")]
-    NothingToThrowAt { why: String },
-    /// An option that makes sense with a file of toys only.
+    /// An option that needs a file of toys.
     #[error("`{option}` needs a file of toys: `{file}`")]
     NeedsToyFile { option: &'static str, file: &'static str },
     /// A file of toys without the statistic of the data.
-    #[error("the document beside {name} does not have the observed statistic")]
+    #[error("the document beside {name} does not contain the observed statistic")]
     NoObserved { name: String },
-    /// No document, and nothing that is piped in.
-    #[error("no document was named, and nothing is piped in")]
+    /// No document, and a terminal as standard input.
+    #[error("no document was named, and standard input is a terminal")]
     NoDocument,
-    /// Toys where there are none.
-    #[error("`--calctype toybased` does not go with `{option}`")]
+    /// An option that has no test by toys.
+    #[error("`--calctype toybased` does not support `{option}`")]
     NotByToys { option: &'static str },
     /// Two documents that both come from standard input.
     #[error("only one document can be read from standard input")]
@@ -97,14 +93,10 @@ pub(crate) enum CliError {
         /// Its reason.
         source: io::Error,
     },
-    /// Nobody reads standard output any more.
+    /// The reader of standard output closed it.
     #[error("standard output was closed")]
     BrokenPipe,
 }
-
-/// Advice where the data have no fit at which toys could be thrown.
-const HOLD_TO_THROW: &str =
-    "`nextstat fit` says more; `--fix NAME=VALUE` holds the parameter of interest where toys are thrown";
 
 impl From<nextstat::Error> for CliError {
     fn from(error: nextstat::Error) -> Self {
@@ -124,32 +116,33 @@ impl From<SettingsError> for CliError {
     }
 }
 
-impl From<ToysError> for CliError {
-    fn from(error: ToysError) -> Self {
-        Self::Library(error.into())
-    }
-}
-
 impl CliError {
-    /// One line of advice, where there is any.
+    /// Returns the cause that the message does not contain.
+    pub(crate) fn cause(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Library(error) => error.source(),
+            other => other.source(),
+        }
+    }
+
+    /// Returns one line of advice, or `None`.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Document(error) => error.hint(),
-            // Patches are options of the verbs that use a model, and not of these.
+            // The verbs that rewrite documents have no options for patches.
             Self::NotRewritable(error) if error.is_of_patches() => {
-                Some("`nextstat patchset apply` makes a workspace of another one and a patch of a set".to_owned())
+                Some("`nextstat patchset apply` writes a workspace with a patch of a set applied".to_owned())
             }
             Self::NotRewritable(error) => error.hint(),
             Self::ToyFile(error) => error.hint(),
             Self::Library(error) => error.hint(Face::Command),
-            Self::NothingToThrowAt { .. } => Some(HOLD_TO_THROW.to_owned()),
             Self::Compile { error, .. } => error.hint(),
             Self::Workspace { error, .. } | Self::Combine { error, .. } => error.hint(),
             Self::OutputIsInput { .. } => Some("write the result to another file".to_owned()),
             Self::NoDocument => Some("name a file, or `-` for standard input".to_owned()),
-            Self::NotByToys { .. } => Some("`nextstat hypotest-toys` has what there is for toys".to_owned()),
+            Self::NotByToys { .. } => Some("`nextstat hypotest-toys` has the options of tests by toys".to_owned()),
             Self::NoPatchName { path } => Some(format!("`nextstat patchset list {path}` lists the names")),
-            Self::NeedsTwo { .. } => Some("name both with `--parameter`".to_owned()),
+            Self::NeedsTwo { .. } => Some("name two parameters with `--parameter`".to_owned()),
             _ => None,
         }
     }

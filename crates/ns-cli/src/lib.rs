@@ -1,50 +1,61 @@
-//! The `nextstat` command: arguments, one library call, one report.
+//! The `nextstat` command: arguments become settings, one call of the library, and one report.
 //!
-//! `args` says what can be asked, `command` has one file per verb, `report` writes what came out. Standard output is data, standard error is
-//! talk; exit codes are those of `command::Status`.
+//! `verbs` has a table of verbs and a file for each of them; `args` has the arguments that they
+//! share, and `output` writes JSON, summaries and progress. The work is done by the crate
+//! `nextstat`, which the Python package uses as well.
+//!
+//! Standard output is data, standard error is for people. The exit code is 0 after success, 1 if a
+//! fit did not converge or a check failed, 2 for bad input or usage, and 130 after Ctrl-C.
+//!
+//! ```
+//! let digest = ["nextstat", "digest", "../../examples/simple.json", "--output-file", "/dev/null"];
+//! assert_eq!(ns_cli::run(digest.map(Into::into)), 0);
+//! assert_eq!(ns_cli::run(["nextstat", "fit", "absent.json"].map(Into::into)), 2);
+//! ```
 
 mod args;
-mod command;
 mod error;
-mod report;
+mod output;
 mod usage;
-
-use std::ffi::OsString;
+mod verbs;
 
 use clap::Parser;
-
-use args::Cli;
 use error::CliError;
+use output::reporter;
+use std::ffi::OsString;
+use verbs::{Cli, Command, Status};
 
-/// Exit code of a command that could not be done: bad input or usage.
+/// Exit code of bad input and bad usage.
 pub(crate) const UNUSABLE: u8 = 2;
 
-/// Does what `arguments` ask, the first of which is the command's own name, and returns the exit code.
+/// Runs the command with `arguments`, the first of which is its own name, and returns the exit
+/// code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => {
-            // The parser quotes arguments as they are; it makes the same error of escaped ones.
+            // The parser quotes arguments as they are, so it parses escaped ones again.
             let arguments = ns_terminal::escape_arguments(&arguments);
             let error = Cli::try_parse_from(&arguments).err().unwrap_or(error);
             return usage::explain(&error, &arguments);
         }
     };
     if let Some(warning) = ns_terminal::unknown_instruction_set() {
-        report::talk::warning(&warning);
+        reporter::warning(&warning);
     }
-    exit_code(cli.verb.require_other_output().and_then(|()| command::run(cli.verb)))
+    let is_writable = cli.verb.files().require_other_output();
+    exit_code(is_writable.and_then(|()| cli.verb.run()))
 }
 
-/// The exit code of a command that ended so, after saying why it could not be done.
-fn exit_code(ended: Result<command::Status, CliError>) -> u8 {
+/// Returns the exit code, after printing an error.
+fn exit_code(ended: Result<Status, CliError>) -> u8 {
     match ended {
         Ok(status) => status.code(),
-        // Whoever reads the output has read enough.
+        // The reader of the output has enough of it.
         Err(CliError::BrokenPipe) => 0,
         Err(error) => {
-            report::talk::error(&error);
+            reporter::error(&error);
             UNUSABLE
         }
     }

@@ -1,4 +1,4 @@
-//! The `nextstat` command.
+//! The binary of the `nextstat` command.
 
 use std::process::ExitCode;
 
@@ -6,11 +6,13 @@ fn main() -> ExitCode {
     ExitCode::from(ns_cli::run(std::env::args_os()))
 }
 
-/// Called before `main` and before Rust's runtime, which opens `/dev/null` where standard output is closed: results would be lost without a word.
+/// Runs before `main` and before Rust's runtime, which opens `/dev/null` if standard output is
+/// closed, so that results would be lost without an error.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 #[used]
 #[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
 #[cfg_attr(target_os = "macos", unsafe(link_section = "__DATA,__mod_init_func"))]
 #[expect(unsafe_code, reason = "the only place for code that runs before Rust's runtime")]
-// SAFETY: the section holds pointers to functions of the C calling convention, which this is; the function asks the file system and sets a flag.
+// SAFETY: the section holds pointers to functions of the C calling convention, as this one is; the
+// function queries the file system and sets a flag.
 static BEFORE_MAIN: extern "C" fn() = ns_terminal::look_at_stdout;

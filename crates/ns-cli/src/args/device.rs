@@ -1,84 +1,80 @@
-//! Arguments of verbs that can compute on an accelerator, and of `devices`.
+//! Arguments of verbs that can compute on an accelerator.
 
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
-use ns_device::Backend;
-
-use super::{EXIT_CODES, OutputArgs};
+use ns_device::{Backend, Precision};
+use std::sync::LazyLock;
 
 /// Where to compute.
 #[derive(Debug, Default, Args)]
 pub(crate) struct DeviceArgs {
-    /// Find minima on this device; the CPU finishes what it does not reach. A device that is not there is an error
+    /// Find minima on this device; the CPU finishes what the device does not reach. A device that
+    /// is not available is an error
     #[arg(long, value_name = "DEVICE", value_enum, default_value_t)]
-    pub(crate) device: DeviceChoice,
+    device: DeviceChoice,
 
-    /// The same as `--device` with a GPU
+    /// Same as `--device`, for GPUs
     #[arg(long, value_name = "GPU", value_enum, conflicts_with = "device")]
-    pub(crate) gpu: Option<Gpu>,
+    gpu: Option<Gpu>,
 }
 
 impl DeviceArgs {
-    /// What `--device` and `--gpu` say together.
-    fn choice(&self) -> DeviceChoice {
-        match self.gpu {
-            None => self.device,
-            Some(Gpu::Cuda) => DeviceChoice::Cuda,
-            Some(Gpu::Metal) => DeviceChoice::Metal,
-        }
-    }
-
-    /// The device that is asked for, if it is not the CPU.
+    /// Returns the backend; `None` for the CPU.
     pub(crate) fn backend(&self) -> Option<Backend> {
-        match self.choice() {
-            DeviceChoice::Auto | DeviceChoice::Cpu => None,
-            DeviceChoice::Cuda => Some(Backend::Cuda),
-            DeviceChoice::Metal => Some(Backend::Metal),
-            #[cfg(feature = "emulated")]
-            DeviceChoice::Emulated => Some(Backend::Emulated),
+        match (&self.gpu, &self.device) {
+            (Some(Gpu(backend)), _) | (None, DeviceChoice::Backend(backend)) => Some(*backend),
+            (None, DeviceChoice::Auto | DeviceChoice::Cpu) => None,
         }
-    }
-
-    /// Where minima are found, in one word.
-    pub(crate) fn name(&self) -> &'static str {
-        self.backend().map_or("cpu", Backend::name)
     }
 }
 
-/// A device, or leave to choose one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DeviceChoice {
-    /// The fastest for the task, as far as that was measured: today always the CPU
+/// A device, or the choice of one by nextstat.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum DeviceChoice {
     #[default]
     Auto,
-    /// The processor
     Cpu,
-    /// An NVIDIA GPU, in double precision
-    Cuda,
-    /// An Apple GPU, in single precision; the CPU polishes its minima
-    Metal,
-    /// The kernels of the GPUs on the CPU, for tests of them: slow
-    #[cfg(feature = "emulated")]
-    #[value(hide = true)]
-    Emulated,
+    Backend(Backend),
 }
 
-/// A kind of GPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Gpu {
-    /// NVIDIA
-    Cuda,
-    /// Apple
-    Metal,
+impl ValueEnum for DeviceChoice {
+    fn value_variants<'a>() -> &'a [Self] {
+        static CHOICES: LazyLock<Vec<DeviceChoice>> = LazyLock::new(|| {
+            let backends = Backend::offered().map(DeviceChoice::Backend);
+            [DeviceChoice::Auto, DeviceChoice::Cpu].into_iter().chain(backends).collect()
+        });
+        &CHOICES
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Self::Auto => PossibleValue::new("auto")
+                .help("The fastest device for the task, by measurements: today always the CPU"),
+            Self::Cpu => PossibleValue::new(nextstat::device::CPU).help("The processor"),
+            Self::Backend(backend) => {
+                let precision = match backend.precision() {
+                    Precision::Double => "in double precision",
+                    Precision::Single => "in single precision; the CPU polishes its minima",
+                };
+                let help = format!("{}, {precision}", backend.devices());
+                PossibleValue::new(backend.name()).help(help).hide(backend.is_for_tests())
+            }
+        })
+    }
 }
 
-/// Arguments of `devices`.
-#[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
-pub(crate) struct DevicesArgs {
-    /// Include what the compilers of the kernels said
-    #[arg(long)]
-    pub(crate) log: bool,
+/// A backend for GPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Gpu(Backend);
 
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
+impl ValueEnum for Gpu {
+    fn value_variants<'a>() -> &'a [Self] {
+        static GPUS: LazyLock<Vec<Gpu>> =
+            LazyLock::new(|| Backend::ALL.into_iter().filter(|backend| !backend.is_for_tests()).map(Gpu).collect());
+        &GPUS
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.name()).help(self.0.devices()))
+    }
 }

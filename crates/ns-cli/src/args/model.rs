@@ -1,39 +1,56 @@
-//! Arguments that verbs share: where the workspace is, which model of it is meant, where the result goes.
-
-use std::io::{self, IsTerminal};
-use std::path::PathBuf;
-
-use clap::{Args, ValueEnum};
-use ns_translate::DocumentSource;
+//! Arguments that name a workspace, its model, and where the result goes.
 
 use super::values::{InterpolationRule, interpolation_rule, source};
 use crate::error::CliError;
+use clap::{Args, ValueEnum};
+use nextstat::CompiledModel;
+use ns_core::interpolate::Interpolation;
+use ns_core::{CompileError, CompileOptions, PoiChoice};
+use ns_translate::workspace::WorkspaceDocument;
+use ns_translate::{DocumentError, DocumentSource, LoadRequest, LoadedWorkspace, load_document, read_bytes};
+use std::io::{self, IsTerminal};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 /// Where a workspace is.
 #[derive(Debug, Args)]
 pub(crate) struct SourceArgs {
-    /// The workspace: pyhf JSON, plain or compressed as .gz or .zst; `-` reads standard input, which is also read if no workspace is named
+    /// Workspace: pyhf JSON, plain or compressed as .gz or .zst; `-`, or no workspace, reads
+    /// standard input
     #[arg(value_name = "WORKSPACE", value_parser = source())]
     workspace: Option<DocumentSource>,
 
-    /// The same as WORKSPACE
+    /// Same as WORKSPACE
     #[arg(long, value_name = "FILE", value_parser = source(), conflicts_with = "workspace")]
     input: Option<DocumentSource>,
 }
 
 impl SourceArgs {
-    /// The workspace, if it was named.
-    pub(super) fn named(&self) -> Option<&DocumentSource> {
+    /// Returns the workspace, if it was named.
+    pub(crate) fn named(&self) -> Option<&DocumentSource> {
         self.workspace.as_ref().or(self.input.as_ref())
     }
 
-    /// The workspace's source.
+    /// Returns the source of the workspace.
     pub(crate) fn source(&self) -> Result<DocumentSource, CliError> {
         named_or_piped(self.named())
     }
+
+    /// Reads the workspace for a verb that rewrites it, and returns it with its name in messages.
+    pub(crate) fn rewritable(&self) -> Result<(WorkspaceDocument, String), CliError> {
+        let source = self.source()?;
+        Ok((rewritable(&source)?, source.name()))
+    }
 }
 
-/// The document that was named, or else what is piped in. A terminal is not waited for.
+/// Reads the workspace in `source` for a verb that rewrites it.
+pub(crate) fn rewritable(source: &DocumentSource) -> Result<WorkspaceDocument, CliError> {
+    let bytes = read_bytes(source)?;
+    WorkspaceDocument::from_bytes(&bytes)
+        .map_err(|error| CliError::NotRewritable(DocumentError::from(error).in_file(&source.name())))
+}
+
+/// Returns the document that was named, or standard input if something is piped in.
 pub(crate) fn named_or_piped(named: Option<&DocumentSource>) -> Result<DocumentSource, CliError> {
     match named {
         Some(source) => Ok(source.clone()),
@@ -42,86 +59,146 @@ pub(crate) fn named_or_piped(named: Option<&DocumentSource>) -> Result<DocumentS
     }
 }
 
-/// A workspace, and what is to be done to it before it is used.
+/// A workspace and the patches to apply to it.
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
     #[command(flatten)]
     pub(crate) workspace: SourceArgs,
 
-    /// A JSON patch to apply to the workspace, `-` for standard input; repeatable, applied in order
+    /// JSON patch to apply to the workspace, `-` for standard input; repeatable, applied in order
     #[arg(short, long, value_name = "FILE", value_parser = source())]
     pub(crate) patch: Vec<DocumentSource>,
 
-    /// A patch set made for the workspace; one patch of it is applied first
+    /// Patch set made for the workspace; one of its patches is applied first
     #[arg(long, value_name = "FILE")]
     pub(crate) patchset: Option<PathBuf>,
 
-    /// The patch of the patch set
+    /// Name of the patch of the patch set
     #[arg(long, value_name = "NAME", requires = "patchset")]
     pub(crate) patch_name: Option<String>,
 }
 
-/// Which model of which workspace.
+impl InputArgs {
+    /// Reads the workspace, applies the patches, and returns it with its name in messages.
+    pub(crate) fn load(&self) -> Result<(LoadedWorkspace, String), CliError> {
+        let workspace = self.workspace.source()?;
+        let documents = self.patch.iter().chain([&workspace]);
+        if documents.filter(|&source| *source == DocumentSource::Stdin).count() > 1 {
+            return Err(CliError::TwoFromStdin);
+        }
+        let patchset = match (&self.patchset, &self.patch_name) {
+            (Some(path), None) => return Err(CliError::NoPatchName { path: path.display().to_string() }),
+            (path, name) => path.clone().zip(name.clone()),
+        };
+        let is_patched = patchset.is_some() || !self.patch.is_empty();
+        let name = if is_patched { format!("{}, patched", workspace.name()) } else { workspace.name() };
+        Ok((load_document(&LoadRequest { workspace, patches: self.patch.clone(), patchset })?, name))
+    }
+}
+
+/// A workspace and the choice of a model.
 #[derive(Debug, Args)]
 pub(crate) struct ModelArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
 
-    /// The measurement; the first one if not given
+    /// Measurement; the first one if not given
     #[arg(long, value_name = "NAME")]
-    pub(crate) measurement: Option<String>,
+    measurement: Option<String>,
 
-    /// The parameter of interest instead of the measurement's; repeatable; `none` for no parameter of interest
+    /// Parameter of interest, instead of the measurement's; repeatable; `none` for no parameter of
+    /// interest
     #[arg(long, value_name = "NAME|none")]
-    pub(crate) poi: Vec<String>,
+    poi: Vec<String>,
 
-    /// The interpolation rules: `smooth` is what pyhf does today, `pyhf` what it did before its release 0.6
+    /// Interpolation rules: `smooth` as in pyhf today, `pyhf` as in pyhf before release 0.6
     #[arg(long, value_name = "RULES", value_enum, default_value_t)]
-    pub(crate) interp_defaults: InterpolationDefaults,
+    interp_defaults: InterpolationDefaults,
 
-    /// The interpolation rule of one kind of modifier, such as `normsys=code1`: normsys has code1 and code4, histosys code0, code2 and code4p;
-    /// repeatable
+    /// Interpolation rule of one kind of modifier, such as `normsys=code1`: normsys has code1 and
+    /// code4, histosys code0, code2 and code4p; repeatable
     #[arg(long, value_name = "KIND=CODE", value_parser = interpolation_rule)]
-    pub(crate) interpolation: Vec<InterpolationRule>,
+    interpolation: Vec<InterpolationRule>,
 }
 
-/// The pairs of interpolation rules that have a name.
+impl ModelArgs {
+    /// Reads the workspace and compiles the model.
+    pub(crate) fn model(&self) -> Result<CompiledModel, CliError> {
+        let (loaded, name) = self.input.load()?;
+        CompiledModel::from_loaded(loaded, &self.options()?).map_err(|error| compile_error(name, error))
+    }
+
+    /// Returns the options for compiling.
+    pub(crate) fn options(&self) -> Result<CompileOptions, CliError> {
+        let (measurement, poi) = (self.measurement.clone(), self.poi_choice()?);
+        Ok(CompileOptions { measurement, poi, interpolation: self.interpolation() })
+    }
+
+    fn poi_choice(&self) -> Result<PoiChoice, CliError> {
+        let is_none = |name: &&String| name.as_str() == "none";
+        match (self.poi.iter().find(is_none), self.poi.iter().find(|name| !is_none(name))) {
+            (None, None) => Ok(PoiChoice::FromMeasurement),
+            (Some(_), None) => Ok(PoiChoice::None),
+            (None, Some(_)) => Ok(PoiChoice::Named(self.poi.clone())),
+            (Some(_), Some(name)) => Err(CliError::PoiAndNone { name: name.clone() }),
+        }
+    }
+
+    fn interpolation(&self) -> Interpolation {
+        let mut interpolation = match self.interp_defaults {
+            InterpolationDefaults::Smooth => Interpolation::default(),
+            InterpolationDefaults::Pyhf => Interpolation::KINKED,
+        };
+        for rule in &self.interpolation {
+            rule.apply(&mut interpolation);
+        }
+        interpolation
+    }
+}
+
+/// Adds the name of the workspace to `error`.
+pub(crate) fn compile_error(name: String, error: CompileError) -> CliError {
+    CliError::Compile { name, error }
+}
+
+/// Pairs of interpolation rules that have a name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum InterpolationDefaults {
-    /// as pyhf today: normsys code4 and histosys code4p
+enum InterpolationDefaults {
+    /// As pyhf today: normsys code4 and histosys code4p
     #[default]
     Smooth,
-    /// as pyhf before 0.6: normsys code1 and histosys code0, kinked at zero
+    /// As pyhf before 0.6: normsys code1 and histosys code0, with a kink at zero
     Pyhf,
 }
 
 /// Where the result goes.
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
-    /// Write the result to a file instead of standard output, whole or not at all
+    /// Write the result to a file instead of standard output, completely or not at all
     #[arg(long, value_name = "FILE")]
     pub(crate) output_file: Option<PathBuf>,
 
-    /// Print the summary for people also where standard error is no terminal, as in the log of a batch job
+    /// Print the summary even if standard error is not a terminal, as in the log of a batch job
     #[arg(long)]
     pub(crate) summary: bool,
 
-    /// No summary on standard error; errors are still printed
+    /// Print no summary on standard error; errors are still printed
     #[arg(short, long, conflicts_with = "summary")]
     pub(crate) quiet: bool,
 }
 
-/// How much of the machine to use.
+/// How many threads to use.
 #[derive(Debug, Args)]
 pub(crate) struct ThreadArgs {
-    /// Threads to use at most, all if not given; a single fit uses one, and results are the same for any number
-    #[arg(long, value_name = "N")]
-    threads: Option<std::num::NonZeroUsize>,
+    /// Maximum number of threads, all of the machine if not given; a single fit uses one, and
+    /// results do not depend on it
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    threads: Option<NonZeroUsize>,
 }
 
 impl ThreadArgs {
-    /// How many threads to use.
-    pub(crate) fn count(&self) -> std::num::NonZeroUsize {
+    /// Returns the number of threads.
+    pub(crate) fn count(&self) -> NonZeroUsize {
         self.threads.unwrap_or_else(ns_inference::parallel::all_threads)
     }
 }

@@ -1,9 +1,11 @@
 //! Arguments of every verb that fits: the model, the data, and conditions on the parameters.
 
+use super::values::{Assignment, Range, assignment, count, finite, range, seed};
+use super::{DeviceArgs, ModelArgs, ThreadArgs};
+use crate::error::CliError;
 use clap::Args;
-
-use super::values::{assignment, count, finite, range};
-use super::{Assignment, ModelArgs, Range};
+use nextstat::settings::{AsimovPoi, AsimovPoint};
+use nextstat::{Analysis, CompiledModel, DataSource, Settings};
 
 /// A model, its data, and conditions on its parameters.
 #[derive(Debug, Args)]
@@ -11,27 +13,75 @@ pub(crate) struct SetupArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
 
-    /// Hold a parameter at a value, also one outside its range; the bare name of a vector holds every element; repeatable
+    /// Fix a parameter at a value, which may be outside its range; the bare name of a vector fixes
+    /// every element; repeatable
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
-    pub(crate) fix: Vec<Assignment>,
+    fix: Vec<Assignment>,
 
-    /// The range of a parameter instead of the model's; repeatable
+    /// Range of a parameter, instead of the model's; repeatable
     #[arg(long, value_name = "NAME=LO:HI", value_parser = range)]
-    pub(crate) bounds: Vec<Range>,
+    bounds: Vec<Range>,
 
-    /// Instead of the observed data take what the model expects at its starting values, with the parameter of interest at MU (1 if not given)
+    /// Use the data expected at the model's starting values instead of the observed data, with the
+    /// parameter of interest at MU (1 if not given)
     #[arg(long, value_name = "MU", num_args = 0..=1, require_equals = true, value_parser = finite, allow_hyphen_values = true)]
-    pub(crate) asimov: Option<Option<f64>>,
+    asimov: Option<Option<f64>>,
 
-    /// The same with a parameter at a value of its own; repeatable
+    /// Likewise, with another parameter at a value; repeatable
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
-    pub(crate) asimov_at: Vec<Assignment>,
+    asimov_at: Vec<Assignment>,
 
-    /// Start each fit from N further random points too and keep the lowest minimum; 40 of them if N is not given
+    /// Start each fit from N random points as well and keep the lowest minimum; N is 40 if not
+    /// given
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, value_parser = count, default_missing_value = "40")]
-    pub(crate) multi_start: Option<usize>,
+    multi_start: Option<usize>,
 
     /// Seed of everything random
-    #[arg(long, value_name = "SEED", default_value_t = 0)]
-    pub(crate) seed: u64,
+    #[arg(long, value_name = "SEED", value_parser = seed, default_value_t = 0, allow_hyphen_values = true)]
+    seed: u64,
+}
+
+impl SetupArgs {
+    /// Reads and compiles the model for an analysis on the CPU.
+    pub(crate) fn on_cpu(&self, threads: &ThreadArgs) -> Result<Analysis, CliError> {
+        self.analysis(threads, &DeviceArgs::default())
+    }
+
+    /// Reads and compiles the model for an analysis on the device that the arguments choose.
+    pub(crate) fn analysis(&self, threads: &ThreadArgs, device: &DeviceArgs) -> Result<Analysis, CliError> {
+        let settings = Settings { threads: Some(threads.count()), device: device.backend(), ..self.settings() };
+        Ok(Analysis::new(&self.model.model()?, &settings)?)
+    }
+
+    /// Returns the analysis of `model` on the CPU.
+    pub(crate) fn of_model(&self, model: &CompiledModel) -> Result<Analysis, CliError> {
+        Ok(Analysis::new(model, &self.settings())?)
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            data: self.data(),
+            fixed: by_name(&self.fix),
+            bounds: self.bounds.iter().map(|range| (range.name.clone(), range.bounds)).collect(),
+            multi_start: self.multi_start,
+            seed: self.seed,
+            ..Settings::default()
+        }
+    }
+
+    fn data(&self) -> DataSource {
+        if self.asimov.is_none() && self.asimov_at.is_empty() {
+            return DataSource::Observed;
+        }
+        let poi = match self.asimov {
+            None => AsimovPoi::Initial,
+            Some(None) => AsimovPoi::One,
+            Some(Some(mu)) => AsimovPoi::At(mu),
+        };
+        DataSource::Asimov(AsimovPoint { poi, parameters: by_name(&self.asimov_at) })
+    }
+}
+
+fn by_name(given: &[Assignment]) -> Vec<(String, f64)> {
+    given.iter().map(|assignment| (assignment.name.clone(), assignment.value)).collect()
 }

@@ -1,11 +1,11 @@
-//! Values of arguments: from the text after an option to what it says, with messages for what it doesn't.
-
-use std::path::PathBuf;
+//! Parsers for values of arguments, with messages for invalid ones.
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use nextstat::Face;
 use ns_core::interpolate::{HistoSysInterpolation, Interpolation, NormSysInterpolation};
 use ns_inference::toys::{InvalidToyCount, number_of_toys};
 use ns_translate::DocumentSource;
+use std::path::PathBuf;
 
 /// `NAME=VALUE`
 #[derive(Debug, Clone, PartialEq)]
@@ -44,7 +44,7 @@ impl InterpolationRule {
     }
 }
 
-/// Why a value is not what its option wants.
+/// Why the value of an option is not valid.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum ValueError {
     #[error("expected `{form}`")]
@@ -53,7 +53,7 @@ pub(crate) enum ValueError {
     NotANumber { text: String },
     #[error("`{text}` is not a finite number")]
     NotFinite { text: String },
-    #[error("`{text}` is not a whole number from 0 on")]
+    #[error("`{text}` is not a whole number of at least 0")]
     NotACount { text: String },
     #[error(transparent)]
     InvalidToyCount(#[from] InvalidToyCount),
@@ -61,51 +61,56 @@ pub(crate) enum ValueError {
     NotAFraction { text: String },
     #[error("the lower end {lower} is not below the upper end {upper}")]
     EmptyRange { lower: f64, upper: f64 },
-    #[error("there is no share {index} of {of}; they count from 1")]
+    #[error("there is no shard {index} of {of}: K is 1 to {of}")]
     NoSuchShard { index: u64, of: u64 },
-    #[error("interpolation rules are for `normsys` and `histosys`, not `{kind}`")]
+    #[error("`{kind}` has no interpolation rules; `normsys` and `histosys` have")]
     UnknownKind { kind: String },
-    #[error("`{kind}` has no interpolation `{code}`; it has {known}")]
+    #[error("unknown interpolation `{code}` of `{kind}`; choose one of {known}")]
     UnknownCode { kind: &'static str, code: String, known: &'static str },
 }
 
-/// A path, or `-`.
-pub(super) fn source() -> impl TypedValueParser<Value = DocumentSource> {
+/// Parses a path, or `-`.
+pub(crate) fn source() -> impl TypedValueParser<Value = DocumentSource> {
     OsStringValueParser::new()
         .map(|path| if path == "-" { DocumentSource::Stdin } else { DocumentSource::Path(PathBuf::from(path)) })
 }
 
-pub(super) fn finite(text: &str) -> Result<f64, ValueError> {
+pub(crate) fn finite(text: &str) -> Result<f64, ValueError> {
     let number: f64 = text.trim().parse().map_err(|_| ValueError::NotANumber { text: text.to_owned() })?;
     if number.is_finite() { Ok(number) } else { Err(ValueError::NotFinite { text: text.to_owned() }) }
 }
 
-/// A whole number from 0 on.
-pub(super) fn count(text: &str) -> Result<usize, ValueError> {
+/// Parses a seed.
+pub(crate) fn seed(text: &str) -> Result<u64, String> {
+    nextstat::settings::seed(text).map_err(|error| error.message(Face::Command))
+}
+
+/// Parses a whole number of at least 0.
+pub(crate) fn count(text: &str) -> Result<usize, ValueError> {
     text.trim().parse().map_err(|_| ValueError::NotACount { text: text.to_owned() })
 }
 
-/// How many toys: a whole number, also written as `1e6`.
-pub(super) fn n_toys(text: &str) -> Result<u64, ValueError> {
+/// Parses a number of toys: a whole number, also written as `1e6`.
+pub(crate) fn n_toys(text: &str) -> Result<u64, ValueError> {
     let plain = text.trim().parse::<u64>().ok();
     let number = plain.or_else(|| finite(text).ok().filter(|n| n.fract() == 0.0 && *n >= 0.0).map(|n| n as u64));
     Ok(number_of_toys(number, text)?)
 }
 
-/// A number from 0 to 1, either of them too.
-pub(super) fn threshold(text: &str) -> Result<f64, ValueError> {
+/// Parses a number from 0 to 1, both included.
+pub(crate) fn threshold(text: &str) -> Result<f64, ValueError> {
     let number = finite(text)?;
     if (0.0..=1.0).contains(&number) { Ok(number) } else { Err(ValueError::NotAFraction { text: text.to_owned() }) }
 }
 
-/// A number between 0 and 1, neither of them.
-pub(super) fn fraction(text: &str) -> Result<f64, ValueError> {
+/// Parses a number between 0 and 1, both excluded.
+pub(crate) fn fraction(text: &str) -> Result<f64, ValueError> {
     let number = finite(text)?;
     if number > 0.0 && number < 1.0 { Ok(number) } else { Err(ValueError::NotAFraction { text: text.to_owned() }) }
 }
 
-/// The first equals sign divides: a group's name is the user's choice, the patterns may need one.
-pub(super) fn group(text: &str) -> Result<GroupPatterns, ValueError> {
+/// Parses `NAME=PATTERN,…`. The first equals sign separates, because patterns may contain one.
+pub(crate) fn group(text: &str) -> Result<GroupPatterns, ValueError> {
     const FORM: &str = "NAME=PATTERN,PATTERN";
     let (name, patterns) = text.split_once('=').ok_or(ValueError::Form { form: FORM })?;
     let patterns: Vec<String> = patterns.split(',').map(str::to_owned).collect();
@@ -115,17 +120,17 @@ pub(super) fn group(text: &str) -> Result<GroupPatterns, ValueError> {
     Ok(GroupPatterns { name: name.to_owned(), patterns })
 }
 
-/// Names may contain `=`, numbers don't: the last one divides.
+/// Splits at the last equals sign, because names may contain one and numbers do not.
 fn split<'t>(text: &'t str, form: &'static str) -> Result<(&'t str, &'t str), ValueError> {
     text.rsplit_once('=').filter(|(name, _)| !name.is_empty()).ok_or(ValueError::Form { form })
 }
 
-pub(super) fn assignment(text: &str) -> Result<Assignment, ValueError> {
+pub(crate) fn assignment(text: &str) -> Result<Assignment, ValueError> {
     let (name, value) = split(text, "NAME=VALUE")?;
     Ok(Assignment { name: name.to_owned(), value: finite(value)? })
 }
 
-pub(super) fn range(text: &str) -> Result<Range, ValueError> {
+pub(crate) fn range(text: &str) -> Result<Range, ValueError> {
     const FORM: &str = "NAME=LO:HI";
     let (name, ends) = split(text, FORM)?;
     let (lower, upper) = ends.split_once(':').ok_or(ValueError::Form { form: FORM })?;
@@ -136,7 +141,7 @@ pub(super) fn range(text: &str) -> Result<Range, ValueError> {
     Ok(Range { name: name.to_owned(), bounds: [lower, upper] })
 }
 
-pub(super) fn interpolation_rule(text: &str) -> Result<InterpolationRule, ValueError> {
+pub(crate) fn interpolation_rule(text: &str) -> Result<InterpolationRule, ValueError> {
     let (kind, code) = split(text, "KIND=CODE")?;
     let unknown = |kind, known| ValueError::UnknownCode { kind, code: code.to_owned(), known };
     match kind {
@@ -162,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_meant_is_said() {
+    fn invalid_values_are_explained() {
         let messages = ["mu", "=1", "mu=", "mu=one", "mu=nan", "mu=inf"]
             .map(|text| assignment(text).map_or_else(|error| error.to_string(), |ok| format!("{ok:?}")));
         assert_eq!(

@@ -1,0 +1,110 @@
+//! Results with the analysis that they belong to, their documents and their provenance.
+
+use crate::analysis::Analysis;
+use crate::document::to_document;
+use crate::fit::Matrices;
+use crate::provenance::Provenance;
+use ns_core::Model;
+use serde_json::{Value, json};
+
+/// A result, the analysis that it belongs to, and what the device did.
+///
+/// The result has the diagnosis: whether fits converged, and warnings that a reader needs before
+/// using the numbers. [`Answer::document`] is the JSON document that the command prints;
+/// [`Answer::provenance`] says how to reproduce the numbers.
+///
+/// ```
+/// # use nextstat::{Analysis, CompiledModel, FitRequest, Settings};
+/// # let workspace = std::fs::read("../../examples/simple.json").unwrap();
+/// # let model = CompiledModel::from_json(&workspace, &Default::default())?;
+/// let fit = Analysis::new(&model, &Settings::default())?.fit(&FitRequest::default())?;
+/// assert!(fit.result.converged && fit.result.warnings.is_empty());
+/// assert_eq!(fit.document()["poi"]["name"], "mu");
+/// assert_eq!(fit.provenance().measurement, "Measurement");
+/// # Ok::<(), nextstat::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Answer<T> {
+    /// The result, with its diagnosis.
+    pub result: T,
+    /// The analysis.
+    pub analysis: Analysis,
+    /// What the device did; `None` on the CPU.
+    pub device: Option<Value>,
+    /// Optional parts of the document.
+    pub(crate) parts: DocumentParts,
+}
+
+/// Optional parts of a document, as the request asked for them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct DocumentParts {
+    /// Matrices of a fit.
+    pub(crate) matrices: Matrices,
+    /// Parameters of every conditional fit of a scan.
+    pub(crate) has_params: bool,
+}
+
+/// A result that has a JSON document.
+pub trait Document: Sized {
+    /// Returns the document of `answer`, without what the device did.
+    fn fields(answer: &Answer<Self>) -> Value;
+}
+
+impl<T> Answer<T> {
+    /// Joins `result` and the analysis that it belongs to, for results computed elsewhere.
+    #[must_use]
+    pub fn new(analysis: Analysis, result: T) -> Self {
+        Self { result, analysis, device: None, parts: DocumentParts::default() }
+    }
+
+    /// Returns the model.
+    #[must_use]
+    pub fn model(&self) -> &Model {
+        self.analysis.model()
+    }
+
+    /// Returns how the result was computed. The first call for a model reads its whole workspace.
+    #[must_use]
+    pub fn provenance(&self) -> Provenance {
+        self.analysis.provenance()
+    }
+}
+
+impl<T: Document> Answer<T> {
+    /// Returns the JSON document that the command prints: keys sorted, numbers that are not finite
+    /// as `null`, and on a device an entry `device` with what it did.
+    #[must_use]
+    pub fn document(&self) -> Value {
+        let mut document = T::fields(self);
+        if let Some(device) = &self.device {
+            document["device"] = device.clone();
+        }
+        document
+    }
+
+    /// Returns the document with an entry `provenance`.
+    #[must_use]
+    pub fn document_with_provenance(&self) -> Value {
+        let mut document = self.document();
+        document["provenance"] = json!(self.provenance());
+        document
+    }
+}
+
+/// Implements [`Document`] for results whose document has exactly their fields.
+macro_rules! plain_documents {
+    ($($result:ty),+ $(,)?) => {$(
+        impl Document for $result {
+            fn fields(answer: &Answer<Self>) -> Value {
+                to_document(&answer.result)
+            }
+        }
+    )+};
+}
+
+plain_documents!(
+    ns_inference::contour::Contours,
+    ns_inference::hypotest::HypotestResult,
+    ns_inference::hypotest::SignificanceResult,
+    ns_inference::limit::LimitResult,
+);

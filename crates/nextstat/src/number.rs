@@ -1,0 +1,84 @@
+//! Formats numbers for people, with a few significant digits.
+
+/// Formats `value` with `digits` significant digits, without trailing zeros, as C's `%g` does.
+///
+/// ```
+/// use nextstat::number::significant;
+/// assert_eq!(significant(1234.5678, 6), "1234.57");
+/// assert_eq!(significant(1.234e-7, 3), "1.23e-7");
+/// ```
+#[must_use]
+pub fn significant(value: f64, digits: usize) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    if !value.is_finite() {
+        return format!("{value}");
+    }
+    let digits = digits.max(1);
+    let scientific = format!("{value:.*e}", digits - 1);
+    let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let limit = i32::try_from(digits).unwrap_or(i32::MAX);
+    if (-5..limit).contains(&exponent) {
+        let decimals = usize::try_from(limit - 1 - exponent).unwrap_or(0);
+        return without_zeros(&format!("{value:.decimals$}")).to_owned();
+    }
+    format!("{}e{exponent}", without_zeros(mantissa))
+}
+
+/// Formats an optional number; a missing one is a dash.
+#[must_use]
+pub fn optional(value: Option<f64>, digits: usize) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| significant(value, digits))
+}
+
+/// Formats `value ± uncertainty` with two digits of the uncertainty, or `value ± -` without one.
+#[must_use]
+pub fn measured(value: f64, uncertainty: Option<f64>) -> String {
+    let Some(uncertainty) = uncertainty.filter(|u| *u > 0.0) else {
+        return format!("{} ± {}", significant(value, 5), optional(uncertainty, 2));
+    };
+    let rounded: f64 = format!("{uncertainty:.1e}").parse().unwrap_or(uncertainty);
+    let exponent = rounded.log10().floor();
+    if !(-6.0..9.0).contains(&exponent) || value.abs() >= 1e12 {
+        return format!("{} ± {}", significant(value, 5), significant(uncertainty, 2));
+    }
+    let decimals = if exponent < 1.0 { (1.0 - exponent) as usize } else { 0 };
+    // Removes the sign of a negative zero.
+    let value = value + 0.0;
+    format!("{value:.decimals$} ± {uncertainty:.decimals$}")
+}
+
+fn without_zeros(number: &str) -> &str {
+    if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{measured, significant};
+
+    #[test]
+    fn numbers_have_the_requested_digits() {
+        let cases = [(0.0, "0"), (1.0, "1"), (-0.25, "-0.25"), (1234.5678, "1234.57"), (1e12, "1e12")];
+        for (value, expected) in cases {
+            assert_eq!(significant(value, 6), expected);
+        }
+        assert_eq!(significant(1.234e-7, 3), "1.23e-7");
+        assert_eq!(significant(999.96, 4), "1000");
+        assert_eq!(significant(f64::NAN, 4), "NaN");
+        assert_eq!(significant(-0.0, 4), "0");
+    }
+
+    #[test]
+    fn the_uncertainty_sets_the_decimals_of_the_value() {
+        assert_eq!(measured(52.345, Some(4.123)), "52.3 ± 4.1");
+        assert_eq!(measured(1234.5, Some(99.9)), "1234 ± 100");
+        assert_eq!(measured(0.0, Some(0.0)), "0 ± 0");
+        assert_eq!(measured(-0.0, Some(-0.0)), "0 ± 0");
+        assert_eq!(measured(-0.0, Some(0.25)), "0.00 ± 0.25");
+        assert_eq!(measured(7.0, None), "7 ± -");
+        assert_eq!(measured(1e-3, Some(2.5e-4)), "0.00100 ± 0.00025");
+        assert_eq!(measured(2e15, Some(3.21e12)), "2e15 ± 3.2e12");
+    }
+}

@@ -1,0 +1,127 @@
+//! Counts, mean and width of an ensemble of toys.
+
+use super::FIXED_AUX;
+use ns_inference::toys::RunStatus;
+use ns_translate::toys::{ToyFitRecord, ToyFitStatus, ToyRunIdentity};
+use serde_json::{Map, Value, json};
+
+/// Counts, mean and width of an ensemble of toys, with its diagnosis.
+#[derive(Debug, Clone)]
+pub struct ToysSummary {
+    /// What the ensemble is.
+    settings: Map<String, Value>,
+    n_wanted: u64,
+    by_status: [u64; ToyFitStatus::ALL.len()],
+    /// The parameter of interest, if it is among the written ones: its name and its place there.
+    poi: Option<(String, usize)>,
+    /// Its mean over the converged fits so far.
+    mean: f64,
+    /// The sum of its squared deviations from that mean.
+    squares: f64,
+    /// How the run ended.
+    pub(super) ended: RunStatus,
+}
+
+impl ToysSummary {
+    /// Starts the summary of a run of which `n_wanted` toys are wanted.
+    #[must_use]
+    pub fn new(identity: &ToyRunIdentity, n_wanted: u64) -> Self {
+        let mut settings = identity.settings.clone();
+        settings.insert("n_toys".to_owned(), json!(identity.n_toys));
+        settings.insert("devices".to_owned(), json!(identity.devices));
+        let poi = settings["poi"].as_str().and_then(|name| {
+            let written = settings["parameters"].as_array()?;
+            Some((name.to_owned(), written.iter().position(|parameter| parameter == name)?))
+        });
+        let by_status = [0; ToyFitStatus::ALL.len()];
+        Self { settings, n_wanted, by_status, poi, mean: 0.0, squares: 0.0, ended: RunStatus::Done }
+    }
+
+    /// Counts a toy.
+    pub fn add(&mut self, record: &ToyFitRecord) {
+        self.count(record.status, self.poi_place().map(|place| record.parameters[place]));
+    }
+
+    /// Counts a toy with this value of the parameter of interest.
+    pub(super) fn count(&mut self, status: ToyFitStatus, poi: Option<f64>) {
+        self.by_status[usize::from(status.code())] += 1;
+        if let (ToyFitStatus::Converged, Some(value)) = (status, poi) {
+            // Welford, Technometrics 4 (1962) 419
+            let deviation = value - self.mean;
+            self.mean += deviation / self.n_converged() as f64;
+            self.squares += deviation * (value - self.mean);
+        }
+    }
+
+    /// Returns the place of the parameter of interest among the written parameters.
+    pub(super) fn poi_place(&self) -> Option<usize> {
+        self.poi.as_ref().map(|(_, place)| *place)
+    }
+
+    /// Returns the number of toys.
+    #[must_use]
+    pub fn n_toys(&self) -> u64 {
+        self.by_status.iter().sum()
+    }
+
+    /// Returns the number of toys whose fit converged.
+    #[must_use]
+    pub fn n_converged(&self) -> u64 {
+        self.by_status[0]
+    }
+
+    /// Returns the number of toys whose fit did not converge.
+    #[must_use]
+    pub fn n_failed(&self) -> u64 {
+        self.n_toys() - self.n_converged()
+    }
+
+    /// Returns `true` if all toys that were wanted are there.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.n_toys() >= self.n_wanted
+    }
+
+    /// Returns `true` if the monitor cancelled the run.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        self.ended == RunStatus::Cancelled
+    }
+
+    /// Returns name, mean and width of the parameter of interest over the converged fits; `None` if
+    /// it was not written or fewer than two fits converged.
+    #[must_use]
+    pub fn poi(&self) -> Option<(&str, f64, f64)> {
+        let (name, _) = self.poi.as_ref().filter(|_| self.n_converged() > 1)?;
+        Some((name, self.mean, (self.squares / (self.n_converged() as f64 - 1.0)).sqrt()))
+    }
+
+    /// Returns what a reader should know before using the toys.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let (n_toys, n_wanted, n_failed) = (self.n_toys(), self.n_wanted, self.n_failed());
+        let interrupted = (!self.is_complete()).then(|| format!("interrupted after {n_toys} of {n_wanted} toys"));
+        let failed = (n_failed > 0).then(|| format!("the fits of {n_failed} of {n_toys} toys did not converge"));
+        let aux = (self.settings["aux"] == "fixed").then(|| FIXED_AUX.to_owned());
+        [interrupted, failed, aux].into_iter().flatten().collect()
+    }
+
+    /// Returns the document's entries; `toys` is empty.
+    #[must_use]
+    pub fn fields(&self) -> Map<String, Value> {
+        let failed = ToyFitStatus::ALL.into_iter().zip(self.by_status).skip(1).filter(|(_, n)| *n > 0);
+        let failures: Map<String, Value> = failed.map(|(status, n)| (status.as_str().to_owned(), json!(n))).collect();
+        let mut fields = self.settings.clone();
+        fields.extend([
+            ("complete".to_owned(), json!(self.is_complete())),
+            ("n_done".to_owned(), json!(self.n_toys())),
+            ("n_failed".to_owned(), json!(self.n_failed())),
+            ("failures".to_owned(), Value::Object(failures)),
+            ("poi_mean".to_owned(), json!(self.poi().map(|(_, mean, _)| mean))),
+            ("poi_width".to_owned(), json!(self.poi().map(|(_, _, width)| width))),
+            ("warnings".to_owned(), json!(self.warnings())),
+            ("toys".to_owned(), json!([])),
+        ]);
+        fields
+    }
+}

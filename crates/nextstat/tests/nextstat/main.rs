@@ -1,0 +1,24 @@
+//! The facade: settings, procedures with toys, diagnoses and provenance.
+
+mod answers;
+mod settings;
+mod toys;
+
+use nextstat::CompiledModel;
+use serde_json::json;
+
+fn model() -> CompiledModel {
+    let workspace = json!({
+        "version": "1.0.0",
+        "channels": [{"name": "SR", "samples": [
+            {"name": "signal", "data": [10.0, 2.0], "modifiers": [{"name": "mu", "type": "normfactor", "data": null}]},
+            {"name": "background", "data": [50.0, 40.0], "modifiers": [
+                {"name": "xs", "type": "normsys", "data": {"hi": 1.1, "lo": 0.9}},
+                {"name": "stat", "type": "shapesys", "data": [5.0, 4.0]}
+            ]}
+        ]}],
+        "observations": [{"name": "SR", "data": [57.0, 43.0]}],
+        "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": []}}]
+    });
+    CompiledModel::from_json(workspace.to_string().as_bytes(), &Default::default()).expect("a sound workspace")
+}

@@ -1,0 +1,61 @@
+//! Output: JSON as Python's `json.dumps(indent=4, sort_keys=True)` writes it to standard output or
+//! to a file, and summaries, warnings, errors and progress on standard error.
+
+mod progress;
+pub(crate) mod reporter;
+mod stream;
+pub(crate) mod table;
+
+pub(crate) use progress::Progress;
+pub(crate) use reporter::{Paint, Reporter, escape};
+pub(crate) use stream::Stream;
+
+use crate::args::OutputArgs;
+use crate::error::CliError;
+use ns_translate::python_json;
+use ns_translate::whole_file::write_whole;
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// Writes a document to the output that the arguments name.
+pub(crate) fn write_json(document: &impl Serialize, output: &OutputArgs) -> Result<(), CliError> {
+    let text = python_json(document).map_err(io::Error::from).map_err(stdout_error)?;
+    write_text(&(text + "\n"), output)
+}
+
+/// Writes text to the output that the arguments name.
+pub(crate) fn write_text(text: &str, output: &OutputArgs) -> Result<(), CliError> {
+    write(text.as_bytes(), output)
+}
+
+fn write(bytes: &[u8], output: &OutputArgs) -> Result<(), CliError> {
+    match &output.output_file {
+        None => write_stdout(bytes),
+        Some(path) if path.as_os_str() == "-" => write_stdout(bytes),
+        Some(path) => write_whole(path, bytes)
+            .map_err(|source| CliError::Unwritable { name: format!("`{}`", path.display()), source }),
+    }
+}
+
+/// Writes to standard output.
+pub(crate) fn write_stdout(bytes: &[u8]) -> Result<(), CliError> {
+    require_stdout()?;
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(stdout_error)
+}
+
+pub(crate) fn stdout_error(source: io::Error) -> CliError {
+    match source.kind() {
+        io::ErrorKind::BrokenPipe => CliError::BrokenPipe,
+        _ => CliError::Unwritable { name: "standard output".to_owned(), source },
+    }
+}
+
+/// Refuses a closed standard output, where results would be lost without an error.
+pub(crate) fn require_stdout() -> Result<(), CliError> {
+    if ns_terminal::is_stdout_closed() {
+        let source = io::Error::new(io::ErrorKind::NotFound, "it is closed");
+        return Err(CliError::Unwritable { name: "standard output".to_owned(), source });
+    }
+    Ok(())
+}

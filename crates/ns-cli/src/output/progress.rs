@@ -1,0 +1,120 @@
+//! Progress of long work: one line on a terminal, with the rate and the time left. Also handles
+//! Ctrl-C.
+
+use super::Reporter;
+use nextstat::number::significant;
+use ns_inference::monitor::Monitor;
+use std::io::{self, Write as _};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Shorter work shows no progress.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Time between two updates of the line on a terminal.
+const ON_TERMINAL: Duration = Duration::from_millis(100);
+
+/// Time between two lines in a log.
+const IN_LOG: Duration = Duration::from_secs(10);
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Shows the progress of work, and asks it to stop after Ctrl-C.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    /// The unit of work, such as `toys`.
+    units: &'static str,
+    start: Instant,
+    reporter: Reporter,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// When the last line was written.
+    last: Option<Instant>,
+    /// Whether that line is still on a terminal.
+    is_line_open: bool,
+    /// Units that were finished before this run.
+    first: Option<usize>,
+}
+
+impl Progress {
+    /// Monitors work counted in `units`. From now on the first Ctrl-C asks it to stop, and the
+    /// second one ends the process.
+    pub(crate) fn new(reporter: Reporter, units: &'static str) -> Self {
+        // The handler is set once and shared.
+        let _ = ctrlc::set_handler(|| {
+            if INTERRUPTED.swap(true, Ordering::Relaxed) {
+                std::process::exit(130);
+            }
+        });
+        Self { units, start: Instant::now(), reporter, state: Mutex::default() }
+    }
+
+    /// Returns `true` after Ctrl-C.
+    pub(crate) fn is_interrupted() -> bool {
+        INTERRUPTED.load(Ordering::Relaxed)
+    }
+
+    fn line(&self, done: usize, total: usize, first: usize) -> String {
+        let rate = (done - first.min(done)) as f64 / self.start.elapsed().as_secs_f64();
+        let left = if rate > 0.0 { (total.saturating_sub(done)) as f64 / rate } else { f64::INFINITY };
+        format!("{done} of {total} {}, {} per second, {} left", self.units, significant(rate, 3), duration(left))
+    }
+}
+
+impl Monitor for Progress {
+    fn progress(&self, done: usize, total: usize) {
+        let Some(is_terminal) = self.reporter.shows_progress() else { return };
+        let Ok(mut state) = self.state.lock() else { return };
+        let first = *state.first.get_or_insert(done.saturating_sub(1));
+        let pause = if is_terminal { ON_TERMINAL } else { IN_LOG };
+        let is_due = state.last.map_or(self.start.elapsed() >= PATIENCE, |last| last.elapsed() >= pause);
+        if !is_due || (!is_terminal && done == total) {
+            return;
+        }
+        state.last = Some(Instant::now());
+        state.is_line_open = is_terminal;
+        let line = self.line(done, total, first);
+        let text = if is_terminal { format!("\r\x1b[K{line}") } else { format!("{line}\n") };
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+
+    fn is_cancelled(&self) -> bool {
+        Self::is_interrupted()
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.state.lock().is_ok_and(|state| state.is_line_open) {
+            let _ = io::stderr().lock().write_all(b"\r\x1b[K");
+        }
+    }
+}
+
+/// Formats a time.
+fn duration(seconds: f64) -> String {
+    if !seconds.is_finite() {
+        return "an unknown time".to_owned();
+    }
+    let whole = seconds.ceil() as u64;
+    match whole {
+        0..60 => format!("{whole} s"),
+        60..3600 => format!("{} min {} s", whole / 60, whole % 60),
+        _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::duration;
+
+    #[test]
+    fn times_are_rounded_up_to_two_units() {
+        assert_eq!([0.2, 59.0, 61.0, 7260.0].map(duration), ["1 s", "59 s", "1 min 1 s", "2 h 1 min"]);
+        assert_eq!(duration(f64::INFINITY), "an unknown time");
+    }
+}

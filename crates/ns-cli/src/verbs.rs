@@ -1,0 +1,171 @@
+//! The verbs of the command: a table, and one file for each with its arguments, its work and its
+//! summary.
+//!
+//! To add a verb, write a file with a clap struct that implements [`Command`], and add a line to
+//! the table.
+
+mod check;
+mod combine;
+mod completions;
+mod devices;
+mod digest;
+mod evaluate;
+mod fit;
+mod gof;
+mod hypotest;
+mod hypotest_toys;
+mod inspect;
+mod limit;
+mod patchset;
+mod prune;
+mod ranking;
+mod rename;
+mod report;
+mod scan;
+mod significance;
+mod sort;
+mod toys;
+
+use crate::args::files::Files;
+use crate::error::CliError;
+use clap::{Parser, Subcommand};
+
+macro_rules! exit_codes {
+    () => {
+        "\
+Exit codes:
+  0  done
+  1  done, but a fit did not converge, `check` found errors, or `patchset verify` found another workspace
+  2  bad input or usage
+  130  interrupted by Ctrl-C; results obtained until then are written
+
+Results are JSON on standard output. If standard error is a terminal, a summary goes there, unless --quiet is given; --summary prints it in any case."
+    };
+}
+
+/// What the help of a verb ends with.
+pub(crate) const EXIT_CODES: &str = exit_codes!();
+
+const AFTER_HELP: &str = concat!(
+    "The `nextstat` of the Python package also has `xml2json` and `json2xml` (HistFactory XML with its ROOT files) and `contrib download`.\n\n",
+    exit_codes!()
+);
+
+/// Statistical inference for binned particle-physics analyses (HistFactory)
+#[derive(Debug, Parser)]
+#[command(name = "nextstat", version, arg_required_else_help = true, after_help = AFTER_HELP)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// The arguments of a verb.
+pub(crate) trait Command: Sized {
+    /// Returns the files that the verb reads and writes, which must be different ones.
+    fn files(&self) -> Files<'_> {
+        Files::default()
+    }
+
+    /// Does the work of the verb and writes its result.
+    fn run(self) -> Result<Status, CliError>;
+}
+
+/// How a command ended that produced a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// Done: exit code 0.
+    Done,
+    /// Done, with a result that is not to be used as it is: exit code 1.
+    Failed,
+    /// Interrupted by Ctrl-C, with partial results: exit code 130.
+    Interrupted,
+}
+
+impl Status {
+    /// Returns [`Status::Done`] if `is_good`, [`Status::Failed`] if not.
+    pub(crate) fn done_if(is_good: bool) -> Self {
+        if is_good { Self::Done } else { Self::Failed }
+    }
+
+    /// Returns the exit code.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+/// Defines [`Verb`] from the table of verbs: help text, name and arguments.
+macro_rules! verbs {
+    ($($(#[$($attribute:tt)*])* $verb:ident: $arguments:ty,)+) => {
+        /// One variant for each verb.
+        #[derive(Debug, Subcommand)]
+        pub(crate) enum Verb {
+            $($(#[$($attribute)*])* $verb(Box<$arguments>),)+
+        }
+
+        impl Command for Verb {
+            fn files(&self) -> Files<'_> {
+                match self {
+                    $(Self::$verb(arguments) => arguments.files(),)+
+                }
+            }
+
+            fn run(self) -> Result<Status, CliError> {
+                match self {
+                    $(Self::$verb(arguments) => arguments.run(),)+
+                }
+            }
+        }
+    };
+}
+
+verbs! {
+    /// Fit a model to its data: best-fit parameters, uncertainties, and a verdict on the fit
+    Fit: fit::FitArgs,
+    /// Test the goodness of fit: distance to the saturated model, degrees of freedom and p-value,
+    /// in total and for each channel
+    Gof: gof::GofArgs,
+    /// Summarise one fit: parameters, pulls, correlations, pre-fit and post-fit yields, goodness of
+    /// fit
+    Report: report::ReportArgs,
+    /// Scan the profile likelihood of one or two parameters
+    Scan: scan::ScanArgs,
+    /// Rank nuisance parameters by their impact on the parameter of interest
+    Ranking: ranking::RankingArgs,
+    /// Evaluate the likelihood, its gradient and the expected data at given points
+    Evaluate: evaluate::EvaluateArgs,
+    /// Test a value of the parameter of interest: CLs, observed and expected
+    #[command(visible_alias = "cls")]
+    Hypotest: hypotest::HypotestArgs,
+    /// Find upper limits on the parameter of interest, observed and expected
+    Limit: limit::LimitArgs,
+    /// Compute the significance of a discovery, observed and expected
+    Significance: significance::SignificanceArgs,
+    /// Throw toys from a model and fit each of them
+    Toys: toys::ToysArgs,
+    /// Test a value of the parameter of interest by toys: CLs without asymptotic formulas
+    HypotestToys: hypotest_toys::HypotestToysArgs,
+    /// Show the contents of a workspace
+    Inspect: inspect::InspectArgs,
+    /// Check a model for problems before fitting it
+    Check: check::CheckArgs,
+    /// Combine two workspaces into one
+    Combine: combine::CombineArgs,
+    /// Remove channels, samples, modifiers or measurements from a workspace
+    Prune: prune::PruneArgs,
+    /// Rename channels, samples, modifiers or measurements of a workspace
+    Rename: rename::RenameArgs,
+    /// Sort a workspace by name
+    Sort: sort::SortArgs,
+    /// Work with patch sets: many signals for one background-only workspace
+    Patchset: patchset::PatchsetArgs,
+    /// Print the digest of a workspace, as patch sets contain it
+    Digest: digest::DigestArgs,
+    /// List the devices, test those that are available, and say why the others are not
+    Devices: devices::DevicesArgs,
+    /// Print a completion script for a shell
+    Completions: completions::CompletionsArgs,
+}

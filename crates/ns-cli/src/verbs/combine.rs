@@ -1,0 +1,115 @@
+//! `nextstat combine`: two workspaces combined into one.
+
+use super::{Command, Status};
+use crate::args::values::source;
+use crate::args::{OutputArgs, named_or_piped, rewritable};
+use crate::error::CliError;
+use crate::output::{Reporter, write_json};
+use clap::{Args, ValueEnum};
+use ns_translate::DocumentSource;
+use ns_translate::workspace::{
+    ChannelJoin, JoinDecision, WorkspaceCounts, WorkspaceDocument, WorkspaceJoin, WorkspaceSide, combine,
+};
+
+/// Arguments of `combine`.
+#[derive(Debug, Args)]
+pub(crate) struct CombineArgs {
+    /// First workspace, plain or compressed; `-` reads standard input
+    #[arg(value_name = "WORKSPACE_ONE", value_parser = source())]
+    one: Option<DocumentSource>,
+
+    /// Second workspace; standard input if not given
+    #[arg(value_name = "WORKSPACE_TWO", value_parser = source())]
+    two: Option<DocumentSource>,
+
+    /// How to join channels, observations and measurements with a name that is in both workspaces
+    #[arg(short, long, value_enum, default_value_t)]
+    join: JoinArg,
+
+    /// Give a channel of both workspaces the samples of both; with an outer join only
+    #[arg(long, overrides_with = "no_merge_channels")]
+    merge_channels: bool,
+
+    /// Take each channel as a whole; this is the default
+    #[arg(long)]
+    no_merge_channels: bool,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl CombineArgs {
+    /// Returns the first and the second workspace.
+    fn sources(&self) -> Result<[DocumentSource; 2], CliError> {
+        let sources = [named_or_piped(self.one.as_ref())?, named_or_piped(self.two.as_ref())?];
+        if sources == [DocumentSource::Stdin, DocumentSource::Stdin] {
+            Err(CliError::TwoFromStdin)
+        } else {
+            Ok(sources)
+        }
+    }
+
+    fn join(&self) -> WorkspaceJoin {
+        match self.join {
+            JoinArg::None => WorkspaceJoin::None,
+            JoinArg::Outer => WorkspaceJoin::Outer,
+            JoinArg::LeftOuter => WorkspaceJoin::LeftOuter,
+            JoinArg::RightOuter => WorkspaceJoin::RightOuter,
+        }
+    }
+
+    fn channels(&self) -> ChannelJoin {
+        if self.merge_channels { ChannelJoin::Merged } else { ChannelJoin::Whole }
+    }
+}
+
+/// Kinds of joins by pyhf's names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum JoinArg {
+    /// No name may be in both
+    #[default]
+    None,
+    /// Parts of the same name must be equal; the settings of a measurement in both are merged
+    Outer,
+    /// Keep the part of the first workspace
+    #[value(name = "left outer", alias = "left-outer")]
+    LeftOuter,
+    /// Keep the part of the second workspace
+    #[value(name = "right outer", alias = "right-outer")]
+    RightOuter,
+}
+
+impl Command for CombineArgs {
+    fn run(self) -> Result<Status, CliError> {
+        let [one, two] = self.sources()?;
+        let (left, right) = (rewritable(&one)?, rewritable(&two)?);
+        let names = [one.name(), two.name()];
+        let combined = combine(left, right, self.join(), self.channels())
+            .map_err(|error| CliError::Combine { names: names.clone(), error })?;
+        write_json(&combined.document, &self.output)?;
+        let reporter = Reporter::new(&self.output);
+        reporter.warn(&decisions(&combined.kept, &names));
+        reporter.summary(|_| counts(&combined.document));
+        Ok(Status::Done)
+    }
+}
+
+/// Formats the number of channels, samples, modifiers and measurements.
+pub(super) fn counts(document: &WorkspaceDocument) -> String {
+    let WorkspaceCounts { channels, samples, modifiers, measurements } = document.counts();
+    let parts = [(channels, "channel"), (samples, "sample"), (modifiers, "modifier"), (measurements, "measurement")];
+    let parts = parts.map(|(n, what)| format!("{n} {what}{}", if n == 1 { "" } else { "s" }));
+    format!("{}\n", parts.join(", "))
+}
+
+/// Formats which of two different parts was kept, of the workspaces called `names`.
+fn decisions(kept: &[JoinDecision], names: &[String; 2]) -> Vec<String> {
+    let line = |JoinDecision { part, name, side, difference }: &JoinDecision| {
+        let from = match side {
+            WorkspaceSide::Left => &names[0],
+            WorkspaceSide::Right => &names[1],
+        };
+        format!("keeping the {part} `{name}` of {from}; that of the other workspace differs: {difference}")
+    };
+    kept.iter().map(line).collect()
+}

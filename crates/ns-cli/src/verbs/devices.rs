@@ -1,0 +1,108 @@
+//! `nextstat devices`: the devices of every backend, and why those that cannot be used cannot.
+
+use super::{Command, EXIT_CODES, Status};
+use crate::args::OutputArgs;
+use crate::args::files::Files;
+use crate::error::CliError;
+use crate::output::{Reporter, write_json};
+use clap::Args;
+use ns_compute::accel;
+use ns_device::{Device, DeviceError, ProbedDevice};
+use serde_json::{Value, json};
+
+/// Arguments of `devices`.
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct DevicesArgs {
+    /// Include the messages of the kernels' compilers
+    #[arg(long)]
+    log: bool,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl Command for DevicesArgs {
+    fn files(&self) -> Files<'_> {
+        Files::of(&[], &self.output)
+    }
+
+    fn run(self) -> Result<Status, CliError> {
+        let devices: Vec<Tested> = ns_device::probe().into_iter().map(Tested::new).collect();
+        let document = json!({
+            "cpu": {"threads": ns_inference::parallel::all_threads().get()},
+            "devices": devices.iter().map(|device| device.document(self.log)).collect::<Vec<Value>>(),
+        });
+        write_json(&document, &self.output)?;
+        Reporter::new(&self.output).summary(|_| devices.iter().map(|device| format!("{}\n", device.line())).collect());
+        let is_refused = |device: &Tested| device.refusal.is_some();
+        Ok(Status::done_if(!devices.iter().any(is_refused)))
+    }
+}
+
+/// A device and the result of its self-test.
+struct Tested {
+    found: ProbedDevice,
+    /// Why the device must not be used although it is available.
+    refusal: Option<String>,
+    log: Vec<Value>,
+}
+
+impl Tested {
+    fn new(found: ProbedDevice) -> Self {
+        if found.properties.is_none() {
+            return Self { found, refusal: None, log: Vec::new() };
+        }
+        let opened = Device::open(found.backend, found.index);
+        let (refusal, log) = match &opened {
+            Err(error) => (Some(error.to_string()), Vec::new()),
+            Ok(device) => (accel::self_test(device).err().map(|error| error.to_string()), log_of(device)),
+        };
+        Self { found, refusal, log }
+    }
+
+    fn state(&self) -> &'static str {
+        match &self.found.problem {
+            _ if self.refusal.is_some() => "refused",
+            None => "available",
+            Some(DeviceError::NotBuilt { .. }) => "not built in",
+            Some(DeviceError::NotHere { .. }) => "not on this platform",
+            Some(DeviceError::NoDriver { .. }) => "no driver",
+            Some(DeviceError::NoDevice { .. }) => "no device",
+            Some(_) => "refused",
+        }
+    }
+
+    fn document(&self, with_log: bool) -> Value {
+        let ProbedDevice { backend, index, properties, problem } = &self.found;
+        let reason = self.refusal.clone().or_else(|| problem.as_ref().map(ToString::to_string));
+        let mut document = json!({
+            "backend": backend.name(),
+            "state": self.state(),
+            "reason": reason,
+        });
+        if let Some(properties) = properties {
+            document["index"] = json!(index);
+            document["name"] = json!(properties.name);
+            document["precisions"] = json!(properties.precisions.iter().map(ToString::to_string).collect::<Vec<_>>());
+            document["memory_bytes"] = json!(properties.memory_bytes);
+            document["compute_capability"] = json!(properties.compute_capability.map(|(major, minor)| [major, minor]));
+        }
+        if with_log {
+            document["log"] = json!(self.log);
+        }
+        document
+    }
+
+    fn line(&self) -> String {
+        match &self.refusal {
+            Some(refusal) => format!("{}: {refusal}", self.found),
+            None if self.found.is_available() => format!("{}: passes its self-test", self.found),
+            None => self.found.to_string(),
+        }
+    }
+}
+
+fn log_of(device: &Device) -> Vec<Value> {
+    device.module_logs().into_iter().map(|log| json!({"kernels": log.module, "compiler": log.log})).collect()
+}

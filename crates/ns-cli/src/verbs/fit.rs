@@ -1,0 +1,258 @@
+//! `nextstat fit`: the maximum-likelihood fit of a model.
+
+use super::{Command, EXIT_CODES, Status};
+use crate::args::files::Files;
+use crate::args::{DeviceArgs, IgnoredArgs, OutputArgs, SetupArgs, ThreadArgs};
+use crate::error::CliError;
+use crate::output::reporter::{alarm_if, warnings};
+use crate::output::table::{Align, table};
+use crate::output::{Paint, Reporter, escape, write_json};
+use clap::Args;
+use nextstat::FitRequest;
+use nextstat::fit::{IntervalTarget, Matrices};
+use nextstat::number::{optional, significant};
+use ns_core::{Data, Model};
+use ns_inference::minimize::Outcome;
+use ns_inference::pulls::{Pull, pulls};
+use ns_inference::result::MinosInterval;
+use ns_inference::{FitResult, Uncertainties};
+use std::convert::Infallible;
+use std::fmt::Write;
+
+/// Arguments of `fit`.
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct FitArgs {
+    #[command(flatten)]
+    setup: SetupArgs,
+
+    /// No effect: `twice_nll` is always in the result. Accepted for compatibility with pyhf
+    #[arg(long)]
+    value: bool,
+
+    /// Asymmetric intervals at -ln L = minimum + 1/2: of the named parameter, of `all`, or without
+    /// a name of the parameters of interest; repeatable
+    #[arg(
+        long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "",
+        value_parser = interval_target
+    )]
+    minos: Vec<IntervalTarget>,
+
+    /// Include the covariance matrix
+    #[arg(long)]
+    covariance: bool,
+
+    /// Include the correlation matrix
+    #[arg(long)]
+    correlation: bool,
+
+    #[command(flatten)]
+    output: OutputArgs,
+
+    #[command(flatten)]
+    threads: ThreadArgs,
+
+    #[command(flatten)]
+    device: DeviceArgs,
+
+    #[command(flatten)]
+    ignored: IgnoredArgs,
+}
+
+/// Parses the value of `--minos`, which is empty if the option has none.
+fn interval_target(name: &str) -> Result<IntervalTarget, Infallible> {
+    Ok(if name.is_empty() { IntervalTarget::OfInterest } else { IntervalTarget::Named(name.to_owned()) })
+}
+
+impl Command for FitArgs {
+    fn files(&self) -> Files<'_> {
+        Files::new(&self.setup.model.input, &self.output)
+    }
+
+    fn run(self) -> Result<Status, CliError> {
+        let matrices = Matrices { covariance: self.covariance, correlation: self.correlation };
+        let uncertainties =
+            if matrices == Matrices::default() { Uncertainties::Hessian } else { Uncertainties::Covariance };
+        let analysis = self.setup.analysis(&self.threads, &self.device)?;
+        let fit = analysis.fit(&FitRequest { uncertainties, minos: self.minos, matrices })?.diagnosed();
+        write_json(&fit.document(), &self.output)?;
+        let (result, reporter) = (&fit.result, Reporter::new(&self.output));
+        reporter.warn(&self.ignored.warnings());
+        let alarm = alarm_if(!result.converged, &result.warnings);
+        reporter
+            .summary_or_warning(alarm.as_deref(), |paint| summary(analysis.model(), analysis.data(), result, paint));
+        Ok(Status::done_if(result.converged))
+    }
+}
+
+/// Pulls in the summary.
+const SHOWN: usize = 10;
+
+/// Formats the verdict, the parameters of interest, the strongest pulls and the warnings.
+fn summary(model: &Model, data: &Data, result: &FitResult, paint: Paint) -> String {
+    let mut text = String::new();
+    let n_free = result.n_free;
+    let _ = writeln!(
+        text,
+        "measurement `{}`: {} parameters ({n_free} free), {} bins\n",
+        escape(&model.measurement),
+        model.n_params(),
+        model.n_bins()
+    );
+    let _ = writeln!(text, "{}", verdict(result, paint));
+    let _ = writeln!(text, "  2NLL  {}", significant(result.twice_nll, 10));
+    for &poi in &model.pois {
+        let _ = writeln!(text, "  {}", paint.strong(&parameter_of_interest(result, poi)));
+    }
+    let pulls = strongest_pulls(model, data, result);
+    if !pulls.is_empty() {
+        let _ = write!(text, "\n{pulls}");
+    }
+    text.push_str(&warnings(&result.warnings));
+    if !result.converged {
+        let _ = writeln!(text, "\n{}", verdict(result, paint));
+    }
+    text
+}
+
+/// Formats whether to trust the fit, in a line.
+pub(super) fn verdict(result: &FitResult, paint: Paint) -> String {
+    let effort =
+        format!("{} iterations, {} evaluations, EDM {:.1e}", result.n_iterations, result.n_evaluations, result.edm);
+    let reason = match result.outcome {
+        Outcome::Converged => return format!("  converged: {effort}"),
+        Outcome::IterationLimit => "the iterations ran out",
+        Outcome::Stalled => "no step makes progress",
+        Outcome::Saddle => "it ended at a saddle point, not at a minimum",
+        Outcome::NotFinite => "the likelihood is not finite at the starting point",
+    };
+    paint.alarm(&format!("!!! THE FIT DID NOT CONVERGE: {reason}; do not use these numbers !!!"))
+        + &format!("\n  {effort}")
+}
+
+/// Formats a parameter of interest with its uncertainties.
+pub(super) fn parameter_of_interest(result: &FitResult, poi: usize) -> String {
+    let name = &result.par_names[poi];
+    let mut text = format!("{} = {}", escape(name), significant(result.bestfit[poi], 6));
+    match result.uncertainties[poi] {
+        Some(uncertainty) => text.push_str(&format!(" ± {}", significant(uncertainty, 4))),
+        None => text.push_str(" (no uncertainty)"),
+    }
+    if let Some(MinosInterval { down, up, .. }) = result.minos.iter().find(|interval| interval.parameter == *name) {
+        let signed = |end: Option<f64>| end.map_or_else(|| "open".to_owned(), |end| format!("{end:+.4}"));
+        text.push_str(&format!(", MINOS {} {}", signed(*down), signed(*up)));
+    }
+    text
+}
+
+/// Formats a table of the strongest pulls; returns an empty text if there are none.
+pub(super) fn strongest_pulls(model: &Model, data: &Data, result: &FitResult) -> String {
+    let mut pulls = pulls(model, data, result, &model.parameters.fixed);
+    pulls.retain(|pull| pull.uncertainty.is_some());
+    if pulls.is_empty() {
+        return String::new();
+    }
+    pulls.sort_by(|a, b| b.pull.abs().total_cmp(&a.pull.abs()));
+    let row = |pull: &Pull| {
+        vec![
+            escape(&pull.parameter),
+            significant(pull.bestfit, 4),
+            optional(pull.uncertainty, 4),
+            format!("{:+.2}", pull.pull),
+            optional(pull.constraint, 2),
+        ]
+    };
+    let rows: Vec<_> = pulls.iter().take(SHOWN).map(row).collect();
+    let columns = ["pulls", "best fit", "error", "pull", "error"];
+    let align = |(i, name)| (name, if i == 0 { Align::Left } else { Align::Right });
+    table(&columns.into_iter().enumerate().map(align).collect::<Vec<_>>(), &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, Sample, Workspace};
+
+    fn model() -> Model {
+        let modifier = |name: &str, data| Modifier { name: name.to_owned(), data };
+        let modifiers =
+            vec![modifier("mu", ModifierData::NormFactor), modifier("jes", ModifierData::NormSys { lo: 0.9, hi: 1.1 })];
+        let sample = Sample { name: "signal".to_owned(), data: vec![10.0], modifiers };
+        let workspace = Workspace {
+            channels: vec![Channel { name: "SR".to_owned(), samples: vec![sample] }],
+            observations: vec![Observation { name: "SR".to_owned(), data: vec![12.0] }],
+            measurements: vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![] }],
+        };
+        ns_core::compile(&workspace, &ns_core::CompileOptions::default()).expect("sound")
+    }
+
+    fn result(outcome: Outcome) -> FitResult {
+        let converged = outcome == Outcome::Converged;
+        FitResult {
+            par_names: vec!["mu".to_owned(), "jes".to_owned()],
+            bestfit: vec![1.2, 0.5],
+            uncertainties: vec![Some(0.36), Some(0.9)],
+            covariance: None,
+            n_free: 2,
+            twice_nll: 6.25,
+            nll: 3.125,
+            converged,
+            outcome,
+            edm: 1e-15,
+            projected_gradient: 1e-9,
+            n_iterations: 3,
+            n_evaluations: 5,
+            at_bounds: vec![],
+            flat_directions: vec![],
+            not_parabolic: vec![],
+            not_finite: None,
+            minos: vec![MinosInterval { parameter: "mu".to_owned(), best: 1.2, down: Some(-0.33), up: None }],
+            minima: vec![],
+            warnings: if converged {
+                vec![]
+            } else {
+                vec!["the fit did not converge: its iterations ran out".to_owned()]
+            },
+        }
+    }
+
+    #[test]
+    fn a_good_fit_has_a_verdict_and_pulls() {
+        let model = model();
+        let text = summary(&model, &model.observed, &result(Outcome::Converged), Paint::Plain);
+        insta::assert_snapshot!(text, @r#"
+        measurement `m`: 2 parameters (2 free), 1 bins
+
+          converged: 3 iterations, 5 evaluations, EDM 1.0e-15
+          2NLL  6.25
+          mu = 1.2 ± 0.36, MINOS -0.3300 open
+
+          pulls  best fit  error   pull  error
+          -----  --------  -----   ----  -----
+          jes         0.5    0.9  +0.50    0.9
+        "#);
+    }
+
+    #[test]
+    fn a_bad_verdict_is_first_and_last() {
+        let model = model();
+        let text = summary(&model, &model.observed, &result(Outcome::IterationLimit), Paint::Plain);
+        insta::assert_snapshot!(text, @r#"
+        measurement `m`: 2 parameters (2 free), 1 bins
+
+        !!! THE FIT DID NOT CONVERGE: the iterations ran out; do not use these numbers !!!
+          3 iterations, 5 evaluations, EDM 1.0e-15
+          2NLL  6.25
+          mu = 1.2 ± 0.36, MINOS -0.3300 open
+
+          pulls  best fit  error   pull  error
+          -----  --------  -----   ----  -----
+          jes         0.5    0.9  +0.50    0.9
+
+        warning: the fit did not converge: its iterations ran out
+
+        !!! THE FIT DID NOT CONVERGE: the iterations ran out; do not use these numbers !!!
+          3 iterations, 5 evaluations, EDM 1.0e-15
+        "#);
+    }
+}

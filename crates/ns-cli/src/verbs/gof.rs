@@ -1,0 +1,139 @@
+//! `nextstat gof`: the goodness of the best fit.
+
+use super::fit::verdict;
+use super::{Command, EXIT_CODES, Status};
+use crate::args::files::Files;
+use crate::args::values::n_toys;
+use crate::args::{AuxChoice, DeviceArgs, OutputArgs, SetupArgs, ThreadArgs};
+use crate::error::CliError;
+use crate::output::reporter::{alarm_if, warnings};
+use crate::output::table::{Align, table};
+use crate::output::{Paint, Progress, Reporter, escape, write_json};
+use clap::Args;
+use nextstat::goodness::{Goodness, GoodnessByToys, GoodnessRequest};
+use nextstat::number::significant;
+use ns_core::Model;
+use ns_inference::gof::{ChannelGoodness, GoodnessOfFit};
+use ns_inference::monitor::{Monitor, NoMonitor};
+use ns_inference::toys::{GoodnessToys, RunStatus, ToyPValue};
+use std::fmt::Write;
+
+/// Arguments of `gof`.
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct GofArgs {
+    #[command(flatten)]
+    setup: SetupArgs,
+
+    /// Throw N toys at the best fit and fit each of them, for p-values that do not assume large
+    /// counts
+    #[arg(long, value_name = "N", value_parser = n_toys, allow_hyphen_values = true)]
+    toys: Option<u64>,
+
+    /// Auxiliary data of toys
+    #[arg(long, value_name = "AUX", value_enum, default_value_t, requires = "toys")]
+    aux: AuxChoice,
+
+    #[command(flatten)]
+    output: OutputArgs,
+
+    #[command(flatten)]
+    threads: ThreadArgs,
+
+    #[command(flatten)]
+    device: DeviceArgs,
+}
+
+impl Command for GofArgs {
+    fn files(&self) -> Files<'_> {
+        Files::new(&self.setup.model.input, &self.output)
+    }
+
+    fn run(self) -> Result<Status, CliError> {
+        let reporter = Reporter::new(&self.output);
+        let analysis = self.setup.analysis(&self.threads, &self.device)?;
+        // Without toys there is nothing to keep when Ctrl-C ends the command.
+        let progress = self.toys.map(|_| Progress::new(reporter, "toys"));
+        let monitor: &dyn Monitor = progress.as_ref().map_or(&NoMonitor, |progress| progress);
+        let answer = analysis.goodness(&GoodnessRequest { n_toys: self.toys, aux: self.aux.aux() }, monitor)?;
+        drop(progress);
+        write_json(&answer.document(), &self.output)?;
+        let (goodness, toys) = (&answer.result, answer.result.toys.as_ref());
+        reporter.summary_or_warning(alarm(goodness).as_deref(), |paint| summary(answer.model(), goodness, paint));
+        if toys.is_some_and(|toys| toys.ended == RunStatus::Cancelled) {
+            return Ok(Status::Interrupted);
+        }
+        Ok(Status::done_if(goodness.fit.converged && toys.is_none_or(|toys| toys.p_values.n_failed == 0)))
+    }
+}
+
+/// Returns the warnings that are written without a summary, too.
+fn alarm(goodness: &Goodness) -> Option<String> {
+    let fit = if goodness.fit.converged { &[][..] } else { &goodness.fit.warnings };
+    let said = [fit, &goodness.toys.as_ref().map(GoodnessByToys::warnings).unwrap_or_default()].concat();
+    alarm_if(!said.is_empty(), &said)
+}
+
+/// Formats the verdict, the statistic, the channels and the warnings.
+fn summary(model: &Model, answer: &Goodness, paint: Paint) -> String {
+    let Goodness { fit, goodness, toys } = answer;
+    let mut text = format!("measurement `{}`\n\n{}\n", escape(&model.measurement), verdict(fit, paint));
+    text.push_str(&tables(goodness, toys.as_ref().map(|toys| &toys.p_values), paint));
+    text.push_str(&warnings(&[&fit.warnings[..], &answer.warnings()].concat()));
+    if !fit.converged {
+        let _ = writeln!(text, "\n{}", verdict(fit, paint));
+    }
+    text
+}
+
+/// Formats the statistic and the channels.
+pub(super) fn tables(goodness: &GoodnessOfFit, toys: Option<&GoodnessToys>, paint: Paint) -> String {
+    let GoodnessOfFit { n_bins, n_constraints, n_free, n_undetermined, .. } = goodness;
+    let p_value = goodness.p_value.map_or_else(|| "no p-value".to_owned(), |p| format!("p = {}", significant(p, 3)));
+    let mut text = format!(
+        "  {}\n",
+        paint.strong(&format!(
+            "goodness of fit: q = {} with {} degree{} of freedom, {p_value}",
+            significant(goodness.statistic, 5),
+            goodness.n_dof,
+            if goodness.n_dof == 1 { "" } else { "s" }
+        ))
+    );
+    let _ = write!(text, "  {n_bins} bins + {n_constraints} constraint terms - {n_free} free parameters");
+    if *n_undetermined > 0 {
+        let _ = write!(text, " + {n_undetermined} that the data do not determine");
+    }
+    let _ = writeln!(text, "; the constraint terms contribute {} to q\n", significant(goodness.constraint_deviance, 4));
+    if let Some(GoodnessToys { total, .. }) = toys {
+        let _ = writeln!(text, "  by {} toys: p = {}\n", total.n_toys, with_error(total));
+    }
+    let mut columns = vec![
+        ("channel", Align::Left),
+        ("bins", Align::Right),
+        ("deviance", Align::Right),
+        ("ndf", Align::Right),
+        ("p-value", Align::Right),
+    ];
+    columns.extend(toys.map(|_| ("by toys", Align::Right)));
+    let rows: Vec<_> = (goodness.channels.iter().enumerate())
+        .map(|(c, channel)| row(channel, toys.map(|toys| &toys.channels[c])))
+        .collect();
+    text + &table(&columns, &rows)
+}
+
+fn with_error(p: &ToyPValue) -> String {
+    format!("{} ± {}", significant(p.value, 3), significant(p.error, 2))
+}
+
+fn row(channel: &ChannelGoodness, by_toys: Option<&ToyPValue>) -> Vec<String> {
+    let optional = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| significant(value, 3));
+    let mut row = vec![
+        escape(&channel.channel),
+        channel.n_bins.to_string(),
+        significant(channel.deviance, 4),
+        optional(channel.n_dof),
+        optional(channel.p_value),
+    ];
+    row.extend(by_toys.map(with_error));
+    row
+}

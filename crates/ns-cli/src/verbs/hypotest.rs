@@ -1,0 +1,155 @@
+//! `nextstat hypotest`: CLs of one value of the parameter of interest, observed and expected.
+
+use super::hypotest_toys::HypotestToysArgs;
+use super::{Command, EXIT_CODES, Status};
+use crate::args::files::Files;
+use crate::args::values::finite;
+use crate::args::{EveryPatchArgs, IgnoredArgs, OutputArgs, PatchAnswer, SetupArgs, ThreadArgs, ToyStatistic};
+use crate::error::CliError;
+use crate::output::reporter::{alarm_if, warnings};
+use crate::output::table::{Align, table};
+use crate::output::{Reporter, escape, write_json};
+use clap::{Args, ValueEnum};
+use nextstat::hypothesis::HypotestRequest;
+use nextstat::number::{optional, significant};
+use ns_inference::hypotest::HypotestResult;
+use ns_inference::test_statistic::TestStatistic;
+use std::fmt::Write;
+
+/// Labels of the five expected values.
+pub(super) const BAND: [&str; 5] = ["-2 sigma", "-1 sigma", "expected", "+1 sigma", "+2 sigma"];
+
+/// Arguments of `hypotest`.
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct HypotestArgs {
+    #[command(flatten)]
+    setup: SetupArgs,
+
+    /// Tested value of the parameter of interest; `q0` always tests 0
+    #[arg(long, visible_alias = "test-poi", value_name = "MU", value_parser = finite, default_value_t = 1.0, allow_hyphen_values = true)]
+    mu: f64,
+
+    /// Test statistic
+    #[arg(long, visible_alias = "teststat", value_enum, default_value_t)]
+    test_stat: StatisticArg,
+
+    /// How to find the distributions of the test statistic
+    #[arg(long, value_enum, default_value_t)]
+    calctype: CalculatorArg,
+
+    #[command(flatten)]
+    patches: EveryPatchArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
+
+    #[command(flatten)]
+    threads: ThreadArgs,
+
+    #[command(flatten)]
+    ignored: IgnoredArgs,
+}
+
+/// Calculators by pyhf's names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum CalculatorArg {
+    /// By asymptotic formulas
+    #[default]
+    Asymptotics,
+    /// By 2000 toys of each hypothesis; `hypotest-toys` has more options
+    Toybased,
+}
+
+/// Test statistics by pyhf's names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum StatisticArg {
+    /// q̃_μ, for upper limits on a parameter that is not negative
+    #[default]
+    Qtilde,
+    /// q_μ, for upper limits
+    Q,
+    /// q₀, for a discovery
+    Q0,
+    /// t_μ, two-sided
+    T,
+    /// t̃_μ, two-sided for a parameter that is not negative
+    Ttilde,
+}
+
+impl From<StatisticArg> for TestStatistic {
+    fn from(arg: StatisticArg) -> Self {
+        match arg {
+            StatisticArg::Qtilde => Self::QTilde,
+            StatisticArg::Q => Self::Q,
+            StatisticArg::Q0 => Self::Q0,
+            StatisticArg::T => Self::T,
+            StatisticArg::Ttilde => Self::TTilde,
+        }
+    }
+}
+
+impl Command for HypotestArgs {
+    fn files(&self) -> Files<'_> {
+        Files::new(&self.setup.model.input, &self.output)
+    }
+
+    fn run(self) -> Result<Status, CliError> {
+        Reporter::new(&self.output).warn(&self.ignored.warnings());
+        if self.calctype == CalculatorArg::Toybased {
+            return self.by_toys()?.run();
+        }
+        let request = HypotestRequest { mu: self.mu, statistic: self.test_stat.into() };
+        if self.patches.every_patch {
+            return self.patches.run(&self.setup, &self.threads, &self.output, |analysis| -> PatchAnswer {
+                let answer = analysis.hypotest(&request)?;
+                Ok((answer.document(), answer.result.converged))
+            });
+        }
+        let answer = self.setup.on_cpu(&self.threads)?.hypotest(&request)?;
+        write_json(&answer.document(), &self.output)?;
+        let result = &answer.result;
+        let alarm = alarm_if(!result.converged, &result.warnings);
+        Reporter::new(&self.output).summary_or_warning(alarm.as_deref(), |_| summary(result));
+        Ok(Status::done_if(result.converged))
+    }
+}
+
+impl HypotestArgs {
+    /// Returns the same test by toys, with pyhf's default number of them.
+    fn by_toys(self) -> Result<HypotestToysArgs, CliError> {
+        let refused = |option| Err(CliError::NotByToys { option });
+        let statistic = match self.test_stat {
+            StatisticArg::Qtilde => ToyStatistic::Qtilde,
+            StatisticArg::Q => ToyStatistic::Q,
+            StatisticArg::Q0 => ToyStatistic::Q0,
+            StatisticArg::T => return refused("--test-stat t"),
+            StatisticArg::Ttilde => return refused("--test-stat ttilde"),
+        };
+        if self.patches.every_patch {
+            return refused("--every-patch");
+        }
+        Ok(HypotestToysArgs::like_pyhf(self.setup, self.mu, statistic, self.output, self.threads))
+    }
+}
+
+/// Formats CLs, its expected band, and the warnings.
+fn summary(result: &HypotestResult) -> String {
+    let name = escape(&result.parameter);
+    let mut text = format!("test of `{name}` = {}\n\n", significant(result.mu, 6));
+    let mut rows = vec![row("observed", [result.cls_obs, result.clsb_obs, result.clb_obs])];
+    for (i, label) in BAND.iter().enumerate() {
+        let at = |band: Option<[f64; 5]>| band.map(|band| band[i]);
+        rows.extend(
+            result.cls_exp.is_some().then(|| row(label, [at(result.cls_exp), at(result.clsb_exp), at(result.clb_exp)])),
+        );
+    }
+    let columns = [("", Align::Left), ("CLs", Align::Right), ("CLs+b", Align::Right), ("CLb", Align::Right)];
+    text.push_str(&table(&columns, &rows));
+    let _ = writeln!(text, "\n  best fit {}", significant(result.mu_hat, 5));
+    text + &warnings(&result.warnings)
+}
+
+fn row(label: &str, values: [Option<f64>; 3]) -> Vec<String> {
+    std::iter::once(label.to_owned()).chain(values.map(|value| optional(value, 4))).collect()
+}

@@ -1,0 +1,126 @@
+//! `nextstat limit`: upper limits on the parameter of interest, observed and expected.
+
+use super::hypotest::BAND;
+use super::{Command, EXIT_CODES, Status};
+use crate::args::files::Files;
+use crate::args::values::{finite, fraction};
+use crate::args::{EveryPatchArgs, OutputArgs, PatchAnswer, SetupArgs, ThreadArgs};
+use crate::error::CliError;
+use crate::output::reporter::{alarm_if, warnings};
+use crate::output::table::{Align, table};
+use crate::output::{Reporter, escape, write_json};
+use clap::{Args, ValueEnum};
+use nextstat::hypothesis::LimitRequest;
+use nextstat::number::{optional, significant};
+use ns_inference::limit::LimitResult;
+use ns_inference::test_statistic::TestStatistic;
+use std::fmt::Write;
+
+/// Arguments of `limit`.
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct LimitArgs {
+    #[command(flatten)]
+    setup: SetupArgs,
+
+    /// CLs at the limit: 0.05 for a confidence level of 95 %
+    #[arg(long, value_name = "LEVEL", value_parser = fraction, default_value_t = 0.05, allow_hyphen_values = true)]
+    level: f64,
+
+    /// Test statistic
+    #[arg(long, visible_alias = "teststat", value_enum, default_value_t)]
+    test_stat: LimitStatisticArg,
+
+    /// Interpolate CLs between values from here on, as pyhf does, instead of finding the limits by
+    /// root finding
+    #[arg(long, value_name = "MU", value_parser = finite, requires = "stop", allow_hyphen_values = true)]
+    start: Option<f64>,
+
+    /// Last value of the grid
+    #[arg(long, value_name = "MU", value_parser = finite, requires = "start", allow_hyphen_values = true)]
+    stop: Option<f64>,
+
+    /// Number of values in the grid
+    #[arg(long, value_name = "N", default_value_t = 41, requires = "start", value_parser = clap::value_parser!(u32).range(2..=1_000_000), allow_hyphen_values = true)]
+    points: u32,
+
+    #[command(flatten)]
+    patches: EveryPatchArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
+
+    #[command(flatten)]
+    threads: ThreadArgs,
+}
+
+/// Test statistics for limits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum LimitStatisticArg {
+    /// q̃_μ, for a parameter that is not negative
+    #[default]
+    Qtilde,
+    /// q_μ
+    Q,
+}
+
+impl From<LimitStatisticArg> for TestStatistic {
+    fn from(arg: LimitStatisticArg) -> Self {
+        match arg {
+            LimitStatisticArg::Qtilde => Self::QTilde,
+            LimitStatisticArg::Q => Self::Q,
+        }
+    }
+}
+
+impl Command for LimitArgs {
+    fn files(&self) -> Files<'_> {
+        Files::new(&self.setup.model.input, &self.output)
+    }
+
+    fn run(self) -> Result<Status, CliError> {
+        let request = LimitRequest { level: self.level, statistic: self.test_stat.into(), grid: self.grid()? };
+        if self.patches.every_patch {
+            return self.patches.run(&self.setup, &self.threads, &self.output, |analysis| -> PatchAnswer {
+                let answer = analysis.limit(&request)?;
+                Ok((answer.document(), answer.result.converged))
+            });
+        }
+        let answer = self.setup.on_cpu(&self.threads)?.limit(&request)?;
+        write_json(&answer.document(), &self.output)?;
+        let result = &answer.result;
+        let alarm = alarm_if(!result.converged, &result.warnings);
+        Reporter::new(&self.output).summary_or_warning(alarm.as_deref(), |_| summary(result));
+        Ok(Status::done_if(result.converged))
+    }
+}
+
+impl LimitArgs {
+    /// Returns the values of the grid, if there is one.
+    fn grid(&self) -> Result<Option<Vec<f64>>, CliError> {
+        let Some((start, stop)) = self.start.zip(self.stop) else { return Ok(None) };
+        if start >= stop {
+            return Err(CliError::EmptyGrid { start, stop });
+        }
+        let last = self.points - 1;
+        Ok(Some((0..=last).map(|i| start + (stop - start) * f64::from(i) / f64::from(last)).collect()))
+    }
+}
+
+/// Formats the limits.
+fn summary(result: &LimitResult) -> String {
+    let (name, level) = (escape(&result.parameter), confidence(result.level));
+    let mut text = format!("upper limits on `{name}` at {level} confidence level (CLs)\n\n");
+    let mut rows = vec![vec!["observed".to_owned(), optional(result.observed, 6)]];
+    rows.extend(BAND.iter().zip(result.expected).map(|(label, value)| vec![(*label).to_owned(), optional(value, 6)]));
+    text.push_str(&table(&[("", Align::Left), ("limit", Align::Right)], &rows));
+    let _ = writeln!(text, "\n  best fit {}", significant(result.mu_hat, 5));
+    text + &warnings(&result.warnings)
+}
+
+/// Formats the confidence level of a limit at which CLs is `level`, such as 95 %. A level that
+/// would be rounded to 100 % is written as a difference from 1.
+fn confidence(level: f64) -> String {
+    let percent = significant(100.0 * (1.0 - level), 4);
+    if percent == "100" { format!("1 - {}", significant(level, 4)) } else { format!("{percent} %") }
+}

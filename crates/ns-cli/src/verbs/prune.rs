@@ -1,0 +1,79 @@
+//! `nextstat prune`: a workspace without some of its parts.
+
+use super::combine::counts;
+use super::{Command, Status};
+use crate::args::{OutputArgs, SourceArgs};
+use crate::error::CliError;
+use crate::output::{Reporter, write_json};
+use clap::Args;
+use ns_core::spec::ModifierKind;
+use ns_translate::workspace::{OrphanedMeasurement, PruneRequest, prune};
+
+/// Arguments of `prune`.
+#[derive(Debug, Args)]
+pub(crate) struct PruneArgs {
+    #[command(flatten)]
+    workspace: SourceArgs,
+
+    /// Remove a channel and its observation; repeatable
+    #[arg(short, long, value_name = "NAME")]
+    channel: Vec<String>,
+
+    /// Remove a sample from every channel; repeatable
+    #[arg(short, long, value_name = "NAME")]
+    sample: Vec<String>,
+
+    /// Remove a modifier from every sample, and the settings of its parameter; repeatable
+    #[arg(short, long, value_name = "NAME")]
+    modifier: Vec<String>,
+
+    /// Remove all modifiers of a type; repeatable
+    #[arg(short = 't', long, value_name = "TYPE", value_parser = kinds())]
+    modifier_type: Vec<ModifierKind>,
+
+    /// Remove a measurement; repeatable
+    #[arg(long, value_name = "NAME")]
+    measurement: Vec<String>,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl PruneArgs {
+    fn wanted(&self) -> PruneRequest {
+        PruneRequest {
+            channels: self.channel.clone(),
+            samples: self.sample.clone(),
+            modifiers: self.modifier.clone(),
+            modifier_types: self.modifier_type.clone(),
+            measurements: self.measurement.clone(),
+        }
+    }
+}
+
+/// Parses the type of a modifier.
+fn kinds() -> impl clap::builder::TypedValueParser<Value = ModifierKind> {
+    use clap::builder::TypedValueParser;
+    let words = clap::builder::PossibleValuesParser::new(ModifierKind::ALL.map(ModifierKind::as_str));
+    words.try_map(|word| ModifierKind::from_word(&word).ok_or("unknown type of modifier"))
+}
+
+impl Command for PruneArgs {
+    fn run(self) -> Result<Status, CliError> {
+        let (document, name) = self.workspace.rewritable()?;
+        let pruned = prune(document, &self.wanted()).map_err(|error| CliError::Workspace { name, error })?;
+        write_json(&pruned.document, &self.output)?;
+        let reporter = Reporter::new(&self.output);
+        reporter.warn(&orphans(&pruned.orphans));
+        reporter.summary(|_| counts(&pruned.document));
+        Ok(Status::Done)
+    }
+}
+
+/// Formats the measurements whose parameter of interest is gone.
+fn orphans(orphans: &[OrphanedMeasurement]) -> Vec<String> {
+    let line = |OrphanedMeasurement { measurement, poi }: &OrphanedMeasurement| {
+        format!("no modifier uses `{poi}` any more, the parameter of interest of the measurement `{measurement}`")
+    };
+    orphans.iter().map(line).collect()
+}

@@ -1,0 +1,174 @@
+//! `nextstat ranking`: nuisance parameters by their impact on the parameter of interest.
+
+use super::{Command, EXIT_CODES, Status};
+use crate::args::files::Files;
+use crate::args::values::{GroupPatterns, group};
+use crate::args::{DeviceArgs, OutputArgs, SetupArgs, ThreadArgs};
+use crate::error::CliError;
+use crate::output::reporter::{alarm_if, free_fit_failed, warnings};
+use crate::output::table::{Align, table};
+use crate::output::{Paint, Progress, Reporter, escape, write_json};
+use clap::{Args, ValueEnum};
+use nextstat::number::{optional, significant};
+use nextstat::ranking::RankingRequest;
+use ns_inference::ranking::{GroupImpact, Impacts, Ranking, RankingEntry, RankingMethods};
+use std::fmt::Write as _;
+
+/// Arguments of `ranking`.
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct RankingArgs {
+    #[command(flatten)]
+    setup: SetupArgs,
+
+    /// Definition of the impact
+    #[arg(long, value_name = "METHOD", value_enum, default_value_t)]
+    method: Method,
+
+    /// Common impact of all parameters whose name matches a pattern, in which `*` matches any
+    /// characters and `?` one; repeatable
+    #[arg(long, value_name = "NAME=PATTERN,…", value_parser = group)]
+    group: Vec<GroupPatterns>,
+
+    /// Number of parameters in the summary
+    #[arg(long, value_name = "N", default_value_t = 15, allow_hyphen_values = true)]
+    top: usize,
+
+    /// Compute post-fit impacts at the ends of MINOS intervals instead of one standard deviation
+    /// away
+    #[arg(long)]
+    minos: bool,
+
+    #[command(flatten)]
+    output: OutputArgs,
+
+    #[command(flatten)]
+    threads: ThreadArgs,
+
+    #[command(flatten)]
+    device: DeviceArgs,
+}
+
+/// Definitions of the impact.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Method {
+    /// Refits with the parameter fixed one pre-fit and one post-fit uncertainty away
+    Classic,
+    /// Refits with its auxiliary datum shifted; in quadrature, these add up to the uncertainty of
+    /// the parameter of interest
+    Global,
+    /// From the covariance matrix, without refits
+    Covariance,
+    /// All of them
+    #[default]
+    All,
+}
+
+impl From<Method> for RankingMethods {
+    fn from(method: Method) -> Self {
+        let is = |wanted| method == wanted || method == Method::All;
+        Self { classic: is(Method::Classic), global: is(Method::Global), covariance: is(Method::Covariance) }
+    }
+}
+
+impl Command for RankingArgs {
+    fn files(&self) -> Files<'_> {
+        Files::new(&self.setup.model.input, &self.output)
+    }
+
+    fn run(self) -> Result<Status, CliError> {
+        let analysis = self.setup.analysis(&self.threads, &self.device)?;
+        let groups = self.group.into_iter().map(|group| (group.name, group.patterns)).collect();
+        let request =
+            RankingRequest { methods: self.method.into(), minos: self.minos, groups, ..RankingRequest::default() };
+        let reporter = Reporter::new(&self.output);
+        let progress = Progress::new(reporter, "parameters");
+        let answer = analysis.ranking(&request, &progress)?;
+        drop(progress);
+
+        write_json(&answer.document(), &self.output)?;
+        let result = &answer.result;
+        let alarm = alarm_if(!result.converged || !result.is_complete, &result.warnings);
+        reporter.summary_or_warning(alarm.as_deref(), |paint| summary(result, self.top, paint));
+        let is_interrupted = Progress::is_interrupted() && !result.is_complete;
+        Ok(if is_interrupted { Status::Interrupted } else { Status::done_if(result.converged) })
+    }
+}
+
+/// Formats the parameter of interest, the `top` nuisance parameters, groups and warnings.
+fn summary(ranking: &Ranking, top: usize, paint: Paint) -> String {
+    let mut text = String::new();
+    let poi = &ranking.poi;
+    let name = escape(&poi.name);
+    let line = format!("{name} = {} ± {}", significant(poi.bestfit, 6), optional(poi.uncertainty, 4));
+    let _ = writeln!(text, "  {}", paint.strong(&line));
+    let breakdown = &ranking.breakdown;
+    if breakdown.global_systematic.is_some() {
+        let _ = writeln!(
+            text,
+            "  syst. {}, stat. {}",
+            optional(breakdown.global_systematic, 4),
+            optional(breakdown.global_statistical, 4)
+        );
+    }
+    if !ranking.entries.is_empty() {
+        let rows: Vec<Vec<String>> = ranking.entries.iter().take(top).map(row).collect();
+        let heading = format!("impact on {name}");
+        let columns = [
+            (heading.as_str(), Align::Left),
+            ("pull", Align::Right),
+            ("constraint", Align::Right),
+            ("pre-fit", Align::Right),
+            ("post-fit", Align::Right),
+            ("global", Align::Right),
+            ("covariance", Align::Right),
+        ];
+        let _ = write!(text, "\n{}", table(&columns, &rows));
+        let hidden = ranking.entries.len().saturating_sub(top);
+        if hidden > 0 {
+            let _ = writeln!(text, "  {hidden} more parameters are in the result");
+        }
+    }
+    text.push_str(&groups(&ranking.groups));
+    text.push_str(&warnings(&ranking.warnings));
+    if !ranking.best.converged {
+        text.push_str(&free_fit_failed(paint));
+    }
+    text
+}
+
+fn row(entry: &RankingEntry) -> Vec<String> {
+    vec![
+        escape(&entry.parameter),
+        entry.pull.map_or_else(|| "-".to_owned(), |pull| format!("{pull:+.2}")),
+        optional(entry.constraint, 2),
+        both(entry.prefit.as_ref()),
+        both(entry.postfit.as_ref()),
+        both(entry.global.as_ref()),
+        entry.covariance_postfit.map_or_else(|| "-".to_owned(), signed),
+    ]
+}
+
+/// Formats the impacts down and up.
+fn both(impacts: Option<&Impacts>) -> String {
+    let side = |impact: Option<f64>| impact.map_or_else(|| "failed".to_owned(), signed);
+    impacts.map_or_else(|| "-".to_owned(), |i| format!("{} {}", side(i.down.impact), side(i.up.impact)))
+}
+
+fn signed(impact: f64) -> String {
+    let digits = significant(impact, 3);
+    if impact > 0.0 { format!("+{digits}") } else { digits }
+}
+
+fn groups(groups: &[GroupImpact]) -> String {
+    if groups.is_empty() {
+        return String::new();
+    }
+    let columns =
+        [("group", Align::Left), ("parameters", Align::Right), ("frozen", Align::Right), ("global", Align::Right)];
+    let row = |group: &GroupImpact| {
+        let n = group.members.len().to_string();
+        vec![escape(&group.group), n, optional(group.frozen, 4), optional(group.global, 4)]
+    };
+    format!("\n{}", table(&columns, &groups.iter().map(row).collect::<Vec<_>>()))
+}

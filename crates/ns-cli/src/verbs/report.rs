@@ -1,0 +1,198 @@
+//! `nextstat report`: one fit with its pulls, correlations, yields and goodness.
+
+use super::fit::{parameter_of_interest, strongest_pulls, verdict};
+use super::{Command, EXIT_CODES, Status, gof};
+use crate::args::files::Files;
+use crate::args::values::threshold;
+use crate::args::{OutputArgs, SetupArgs, ThreadArgs};
+use crate::error::CliError;
+use crate::output::reporter::{alarm_if, warnings};
+use crate::output::table::{Align, table};
+use crate::output::{Paint, Reporter, escape, write_json};
+use clap::Args;
+use nextstat::number::{measured, significant};
+use nextstat::yields::Overview;
+use ns_inference::yields::{ChannelPrediction, Prediction};
+use std::fmt::Write;
+
+/// Arguments of `report`.
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct ReportArgs {
+    #[command(flatten)]
+    setup: SetupArgs,
+
+    /// Smallest correlation that puts a parameter into the correlation matrix of the summary; the
+    /// result has all
+    #[arg(long, value_name = "SIZE", value_parser = threshold, default_value_t = 0.3, allow_hyphen_values = true)]
+    correlation_threshold: f64,
+
+    /// Show the yields of every bin in the summary, not only their sums over each channel; the
+    /// result has both
+    #[arg(long)]
+    bins: bool,
+
+    #[command(flatten)]
+    output: OutputArgs,
+
+    #[command(flatten)]
+    threads: ThreadArgs,
+}
+
+impl Command for ReportArgs {
+    fn files(&self) -> Files<'_> {
+        Files::new(&self.setup.model.input, &self.output)
+    }
+
+    fn run(self) -> Result<Status, CliError> {
+        let answer = self.setup.on_cpu(&self.threads)?.report()?;
+        write_json(&answer.document(), &self.output)?;
+        let result = &answer.result.yields.fit.result;
+        let alarm = alarm_if(!result.converged, &result.warnings);
+        Reporter::new(&self.output).summary_or_warning(alarm.as_deref(), |paint| {
+            Summary(&answer.result).text(self.correlation_threshold, self.bins, paint)
+        });
+        Ok(Status::done_if(result.converged))
+    }
+}
+
+/// Largest correlation matrix in the summary.
+const WIDEST: usize = 12;
+
+/// The summary of one fit.
+#[derive(Debug)]
+struct Summary<'a>(&'a Overview);
+
+impl Summary<'_> {
+    fn channels(&self) -> impl Iterator<Item = ChannelYields<'_>> {
+        let yields = &self.0.yields;
+        let (model, data) = (yields.fit.model(), yields.fit.analysis.data());
+        let both = yields.prefit.iter().zip(&yields.postfit).enumerate();
+        both.map(|(channel, (prefit, postfit))| ChannelYields {
+            data: &data.main[model.channel_bins(channel)],
+            prefit,
+            postfit,
+        })
+    }
+
+    /// Formats the verdict, the goodness, pulls, correlations of at least `threshold`, yields and
+    /// warnings. A bad verdict is repeated at the end.
+    fn text(&self, threshold: f64, has_bins: bool, paint: Paint) -> String {
+        let fit = &self.0.yields.fit;
+        let (result, model) = (&fit.result, fit.model());
+        let mut text = String::new();
+        let (n_free, n_bins) = (result.n_free, model.n_bins());
+        let measurement = escape(&model.measurement);
+        let _ = writeln!(
+            text,
+            "measurement `{measurement}`: {} parameters ({n_free} free), {n_bins} bins\n",
+            model.n_params()
+        );
+        let _ = writeln!(text, "{}", verdict(result, paint));
+        let _ = writeln!(text, "  2NLL  {}", significant(result.twice_nll, 10));
+        for &poi in &model.pois {
+            let _ = writeln!(text, "  {}", paint.strong(&parameter_of_interest(result, poi)));
+        }
+        let pulls = strongest_pulls(model, fit.analysis.data(), result);
+        for part in [gof::tables(&self.0.goodness, None, paint), pulls, self.correlations(threshold)] {
+            if !part.is_empty() {
+                let _ = write!(text, "\n{part}");
+            }
+        }
+        text.push_str(&tables(self.channels(), has_bins));
+        text.push_str(&warnings(&[&result.warnings[..], &self.0.goodness.warnings[..]].concat()));
+        if !result.converged {
+            let _ = writeln!(text, "\n{}", verdict(result, paint));
+        }
+        text
+    }
+
+    /// Formats the correlations of parameters with a correlation of at least `threshold`, strongest
+    /// first.
+    fn correlations(&self, threshold: f64) -> String {
+        let result = &self.0.yields.fit.result;
+        let n = result.par_names.len();
+        let Some(matrix) = result.correlation() else { return String::new() };
+        let strongest = |i: usize| (0..n).filter(|&k| k != i).map(|k| matrix[i * n + k].abs()).fold(0.0, f64::max);
+        let mut shown: Vec<(usize, f64)> = (0..n).map(|i| (i, strongest(i))).filter(|(_, c)| *c >= threshold).collect();
+        shown.retain(|(i, _)| result.uncertainties[*i].is_some());
+        shown.sort_by(|a, b| b.1.total_cmp(&a.1));
+        if shown.is_empty() {
+            return format!("  no two parameters have a correlation of {threshold} or more\n");
+        }
+        let n_left = shown.len().saturating_sub(WIDEST);
+        shown.truncate(WIDEST);
+        let numbers: Vec<String> = (1..=shown.len()).map(|k| k.to_string()).collect();
+        let mut columns = vec![("", Align::Right), ("correlations", Align::Left)];
+        columns.extend(numbers.iter().map(|k| (k.as_str(), Align::Right)));
+        let row = |(k, &(i, _)): (usize, &(usize, f64))| {
+            let cells = shown.iter().map(|&(j, _)| format!("{:.2}", matrix[i * n + j]));
+            [numbers[k].clone(), escape(&result.par_names[i])].into_iter().chain(cells).collect()
+        };
+        let mut text = table(&columns, &shown.iter().enumerate().map(row).collect::<Vec<Vec<String>>>());
+        if n_left > 0 {
+            let _ = writeln!(
+                text,
+                "  {n_left} more parameters with a correlation of {threshold} or more are in the result"
+            );
+        }
+        text
+    }
+}
+
+/// One channel before and after the fit, with its data.
+#[derive(Debug, Clone, Copy)]
+struct ChannelYields<'a> {
+    data: &'a [f64],
+    prefit: &'a ChannelPrediction,
+    postfit: &'a ChannelPrediction,
+}
+
+impl ChannelYields<'_> {
+    /// Formats the table of the channel: sums over its bins, or every bin as well.
+    fn table(&self, has_bins: bool) -> String {
+        let mut rows = Vec::new();
+        for (before, after) in self.prefit.samples.iter().zip(&self.postfit.samples) {
+            add(&mut rows, &escape(&before.sample), (&before.prediction, &after.prediction), has_bins);
+        }
+        add(&mut rows, "total", (&self.prefit.total, &self.postfit.total), has_bins);
+        let data =
+            |bin: &str, count: f64| vec!["data".to_owned(), bin.to_owned(), significant(count, 6), String::new()];
+        if has_bins {
+            rows.extend(self.data.iter().enumerate().map(|(bin, count)| data(&bin.to_string(), *count)));
+        }
+        rows.push(data("all", self.data.iter().sum()));
+        let name = escape(&self.prefit.channel);
+        let columns = [
+            (name.as_str(), Align::Left),
+            ("bin", Align::Right),
+            ("pre-fit", Align::Right),
+            ("post-fit", Align::Right),
+        ];
+        if has_bins {
+            return table(&columns, &rows);
+        }
+        rows.iter_mut().for_each(|row| drop(row.remove(1)));
+        table(&[columns[0], columns[2], columns[3]], &rows)
+    }
+}
+
+/// Appends the rows of a sample: name, bin, pre-fit and post-fit yield.
+fn add(rows: &mut Vec<Vec<String>>, name: &str, (before, after): (&Prediction, &Prediction), has_bins: bool) {
+    let bins = if has_bins { 0..before.yields.len() } else { 0..0 };
+    for bin in bins {
+        let of = |p: &Prediction| measured(p.yields[bin], p.uncertainties[bin]);
+        rows.push(vec![name.to_owned(), bin.to_string(), of(before), of(after)]);
+    }
+    let sum = |p: &Prediction| measured(p.sum, p.sum_uncertainty);
+    rows.push(vec![name.to_owned(), "all".to_owned(), sum(before), sum(after)]);
+}
+
+/// Formats the tables of all channels.
+fn tables<'a>(channels: impl Iterator<Item = ChannelYields<'a>>, has_bins: bool) -> String {
+    let mut text = String::new();
+    for channel in channels {
+        let _ = write!(text, "\n{}", channel.table(has_bins));
+    }
+    text
+}

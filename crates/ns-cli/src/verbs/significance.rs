@@ -1,0 +1,64 @@
+//! `nextstat significance`: the significance of a discovery, observed and expected.
+
+use super::{Command, EXIT_CODES, Status};
+use crate::args::files::Files;
+use crate::args::values::finite;
+use crate::args::{OutputArgs, SetupArgs, ThreadArgs};
+use crate::error::CliError;
+use crate::output::reporter::{alarm_if, warnings};
+use crate::output::table::{Align, table};
+use crate::output::{Reporter, escape, write_json};
+use clap::Args;
+use nextstat::hypothesis::SignificanceRequest;
+use nextstat::number::{optional, significant};
+use ns_inference::hypotest::SignificanceResult;
+use std::fmt::Write;
+
+/// Arguments of `significance`.
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct SignificanceArgs {
+    #[command(flatten)]
+    setup: SetupArgs,
+
+    /// Value of the parameter of interest that the expected significance is given for
+    #[arg(long, value_name = "MU", value_parser = finite, default_value_t = 1.0, allow_hyphen_values = true)]
+    mu: f64,
+
+    #[command(flatten)]
+    output: OutputArgs,
+
+    #[command(flatten)]
+    threads: ThreadArgs,
+}
+
+impl Command for SignificanceArgs {
+    fn files(&self) -> Files<'_> {
+        Files::new(&self.setup.model.input, &self.output)
+    }
+
+    fn run(self) -> Result<Status, CliError> {
+        let request = SignificanceRequest { mu: self.mu };
+        let answer = self.setup.on_cpu(&self.threads)?.significance(&request)?;
+        write_json(&answer.document(), &self.output)?;
+        let result = &answer.result;
+        let alarm = alarm_if(!result.converged, &result.warnings);
+        Reporter::new(&self.output).summary_or_warning(alarm.as_deref(), |_| summary(result));
+        Ok(Status::done_if(result.converged))
+    }
+}
+
+/// Formats Z and p, observed and expected.
+fn summary(result: &SignificanceResult) -> String {
+    let name = escape(&result.parameter);
+    let expected = format!("expected at `{name}` = {}", significant(result.mu_expected, 6));
+    let median = result.p0_exp.map(|band| band[2]);
+    let rows = [
+        vec!["observed".to_owned(), optional(result.z_obs, 4), optional(result.p0_obs, 4)],
+        vec![expected, optional(result.z_exp, 4), optional(median, 4)],
+    ];
+    let mut text = format!("significance of `{name}` > 0\n\n");
+    text.push_str(&table(&[("", Align::Left), ("Z", Align::Right), ("p-value", Align::Right)], &rows));
+    let _ = writeln!(text, "\n  best fit {}", significant(result.mu_hat, 5));
+    text + &warnings(&result.warnings)
+}

@@ -1,0 +1,200 @@
+//! `nextstat toys`: an ensemble of toys, thrown and fitted, to JSON or to a NumPy file.
+
+mod document;
+mod merge;
+
+use super::{Command, EXIT_CODES, Status};
+use crate::args::files::Files;
+use crate::args::values::{finite, n_toys};
+use crate::args::{DeviceArgs, OutputArgs, SetupArgs, ThreadArgs, ToyRunArgs, is_npy};
+use crate::error::CliError;
+use crate::output::reporter::alarm_if;
+use crate::output::{Paint, Progress, Reporter, escape};
+use clap::{Args, Subcommand, ValueEnum};
+use document::ToysDocument;
+use nextstat::number::significant;
+use nextstat::toys::{ThrowAt, ToyEnsemble, ToysRequest, ToysSummary};
+use ns_translate::toys::{FitRecordFormat, ToyFile};
+use serde_json::json;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Arguments of `toys`.
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct ToysArgs {
+    #[command(subcommand)]
+    verb: Option<ToysVerb>,
+
+    #[command(flatten)]
+    throw: ThrowArgs,
+}
+
+/// Verbs for files of toys.
+#[derive(Debug, Subcommand)]
+enum ToysVerb {
+    /// Join the shards of a run of `toys` or `hypotest-toys`: the result is that of one run of all
+    /// its toys
+    Merge(merge::MergeArgs),
+}
+
+/// Arguments of `toys` without a verb.
+#[derive(Debug, Args)]
+struct ThrowArgs {
+    #[command(flatten)]
+    setup: SetupArgs,
+
+    /// Number of toys
+    #[arg(long, value_name = "N", value_parser = n_toys, default_value = "1000", allow_hyphen_values = true)]
+    n_toys: u64,
+
+    /// Where to throw the toys
+    #[arg(long, value_name = "POINT", value_enum, default_value_t)]
+    throw_at: ThrowAtArg,
+
+    /// Throw the toys with the parameter of interest at MU and the other parameters at their best
+    /// fit for it
+    #[arg(long, value_name = "MU", value_parser = finite, allow_hyphen_values = true)]
+    mu: Option<f64>,
+
+    /// Write this parameter only; the bare name of a vector writes every element; repeatable
+    #[arg(long, value_name = "NAME")]
+    parameter: Vec<String>,
+
+    /// Write the standard deviation of the parameter of interest too
+    #[arg(long)]
+    poi_uncertainty: bool,
+
+    #[command(flatten)]
+    run: ToyRunArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
+
+    #[command(flatten)]
+    threads: ThreadArgs,
+
+    #[command(flatten)]
+    device: DeviceArgs,
+}
+
+/// Where toys are thrown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum ThrowAtArg {
+    /// At the best fit to the data
+    #[default]
+    Mle,
+    /// At the model's starting values
+    Init,
+}
+
+impl Command for ToysArgs {
+    fn files(&self) -> Files<'_> {
+        match &self.verb {
+            None => Files::new(&self.throw.setup.model.input, &self.throw.output).with_documents(),
+            Some(ToysVerb::Merge(merge)) => merge.files(),
+        }
+    }
+
+    fn run(self) -> Result<Status, CliError> {
+        match self.verb {
+            None => self.throw.run(),
+            Some(ToysVerb::Merge(merge)) => merge.run(),
+        }
+    }
+}
+
+impl ThrowArgs {
+    fn run(self) -> Result<Status, CliError> {
+        let file = self.output.output_file.as_deref().filter(|path| is_npy(path));
+        if file.is_none() {
+            self.run.require_no_file_options("--output-file OUT.npy")?;
+        }
+        let analysis = self.setup.analysis(&self.threads, &self.device)?;
+        let mut toys = analysis.toys(&self.request())?;
+        match file {
+            Some(path) => self.to_file(path, &mut toys)?,
+            None => self.to_json(&mut toys)?,
+        }
+        let summary = toys.summary();
+        let part = file.filter(|_| summary.is_interrupted()).map(|path| format!("{}.part", path.display()));
+        report(summary, part.as_deref(), &self.output);
+        Ok(if summary.is_interrupted() { Status::Interrupted } else { Status::done_if(summary.n_failed() == 0) })
+    }
+
+    fn request(&self) -> ToysRequest {
+        let mu = self.mu;
+        ToysRequest {
+            n_toys: self.n_toys,
+            throw_at: match self.throw_at {
+                ThrowAtArg::Mle => ThrowAt::BestFit { mu },
+                ThrowAtArg::Init => ThrowAt::Init { mu },
+            },
+            parameters: self.parameter.clone(),
+            poi_uncertainty: self.poi_uncertainty,
+            options: self.run.options(),
+        }
+    }
+
+    /// Appends the fits to a file, after those that are in it.
+    fn to_file(&self, path: &Path, toys: &mut ToyEnsemble) -> Result<(), CliError> {
+        let format = FitRecordFormat::of(toys.identity());
+        let is_of = |toy, bytes: &[u8]| format.is_of(bytes, toy);
+        let mut file = ToyFile::open(path, toys.identity().clone(), self.run.mode(), is_of)?;
+        file.read(|bytes| {
+            toys.resume(&format.decode(bytes));
+            true
+        })?;
+        let progress = Progress::new(Reporter::new(&self.output), "toys");
+        toys.run(&progress, |toys, fits| {
+            let mut bytes = Vec::with_capacity(fits.len() * format.record_bytes());
+            fits.iter().for_each(|fit| format.encode(&toys.record(fit), &mut bytes));
+            Ok::<_, CliError>(file.append(&bytes)?)
+        })?;
+        drop(progress);
+        toys.answer()?;
+        if !toys.summary().is_interrupted() {
+            file.finish()?;
+        }
+        Ok(())
+    }
+
+    /// Writes the fits to a document. If the device fails, the document ends with the error.
+    fn to_json(&self, toys: &mut ToyEnsemble) -> Result<(), CliError> {
+        let mut document = ToysDocument::begin(&self.output)?;
+        let progress = Progress::new(Reporter::new(&self.output), "toys");
+        toys.run(&progress, |toys, fits| fits.iter().try_for_each(|fit| document.toy(&toys.record(fit))))?;
+        drop(progress);
+        let answer = toys.answer();
+        let device = match &answer {
+            Ok(answer) => answer.device.clone(),
+            Err(error) => Some(json!({"error": error.to_string()})),
+        };
+        document.end(toys.summary(), device)?;
+        Ok(answer.map(|_| ())?)
+    }
+}
+
+/// Writes the summary of an ensemble; `part` is the file that has the toys of an interrupted run.
+fn report(toys: &ToysSummary, part: Option<&str>, output: &OutputArgs) {
+    let mut warnings = toys.warnings();
+    if let (Some(part), Some(first)) = (part, warnings.first_mut()) {
+        first.push_str(&format!("; they are in `{part}`, and `--resume` continues"));
+    }
+    let alarm = alarm_if(!warnings.is_empty(), &warnings);
+    Reporter::new(output).summary_or_warning(alarm.as_deref(), |paint| summary(toys, alarm.as_deref(), paint));
+}
+
+/// Formats the counts, the parameter of interest and the warnings.
+fn summary(toys: &ToysSummary, alarm: Option<&str>, paint: Paint) -> String {
+    let mut text = format!("  {} toys, {} converged\n", toys.n_toys(), toys.n_converged());
+    if let Some((name, mean, width)) = toys.poi() {
+        let error = width / (toys.n_converged() as f64).sqrt();
+        let [mean, error, width] = [(mean, 5), (error, 2), (width, 4)].map(|(n, digits)| significant(n, digits));
+        let _ = writeln!(text, "  {}: mean {mean} ± {error}, width {width}", escape(name));
+    }
+    if let Some(alarm) = alarm {
+        let _ = writeln!(text, "{} {}", paint.alarm("warning:"), escape(alarm));
+    }
+    text
+}

@@ -1,0 +1,90 @@
+//! `nextstat toys merge`: the shards of a run joined.
+
+use super::document::ToysDocument;
+use super::report;
+use crate::args::files::Files;
+use crate::args::{OutputArgs, is_npy};
+use crate::error::CliError;
+use crate::verbs::{Command, Status, hypotest_toys};
+use clap::Args;
+use nextstat::toy_tests::{ToyTestResult, observed};
+use nextstat::toys::ToysSummary;
+use ns_inference::toys::{HypotestToys, StatisticSamples};
+use ns_translate::toys::{FitRecordFormat, MergedToys, ToyTestRecord, merge};
+use std::path::{Path, PathBuf};
+
+/// Arguments of `toys merge`.
+#[derive(Debug, Args)]
+pub(super) struct MergeArgs {
+    /// Files of all shards, in any order, each with its `.json` beside it
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl Command for MergeArgs {
+    fn files(&self) -> Files<'_> {
+        Files::of(&[], &self.output).reading_paths(&self.files).with_documents()
+    }
+
+    fn run(self) -> Result<Status, CliError> {
+        let merged = merge(&self.files)?;
+        match merged.identity.kind.as_str() {
+            "hypotest" => self.tests(&merged),
+            _ => self.fits(&merged),
+        }
+    }
+}
+
+impl MergeArgs {
+    /// Returns the NumPy file that the result goes to, if any.
+    fn file(&self) -> Option<&Path> {
+        self.output.output_file.as_deref().filter(|path| is_npy(path))
+    }
+
+    fn fits(&self, merged: &MergedToys) -> Result<Status, CliError> {
+        let format = FitRecordFormat::of(&merged.identity);
+        let mut summary = ToysSummary::new(&merged.identity, 0);
+        if let Some(path) = self.file() {
+            merged.write(path)?;
+            merged.read(|bytes| {
+                summary.add(&format.decode(bytes));
+                true
+            })?;
+        } else {
+            let mut document = ToysDocument::begin(&self.output)?;
+            let mut written = Ok(());
+            merged.read(|bytes| {
+                let fit = format.decode(bytes);
+                summary.add(&fit);
+                written = document.toy(&fit);
+                written.is_ok()
+            })?;
+            written?;
+            document.end(&summary, None)?;
+        }
+        report(&summary, None, &self.output);
+        Ok(Status::done_if(summary.n_failed() == 0))
+    }
+
+    fn tests(&self, merged: &MergedToys) -> Result<Status, CliError> {
+        let mut samples = StatisticSamples::default();
+        merged.read(|bytes| {
+            let record = ToyTestRecord::decode(bytes);
+            samples.push(usize::from(record.hypothesis), record.value);
+            true
+        })?;
+        let no_observed = || CliError::NoObserved { name: format!("`{}`", self.files[0].display()) };
+        let observed = observed(&merged.identity).ok_or_else(no_observed)?;
+        let result = ToyTestResult::new(merged.identity.clone(), HypotestToys::new(observed, &samples), None);
+        let file = self.file();
+        if let Some(path) = file {
+            merged.write(path)?;
+        }
+        let output_file = self.output.output_file.clone().filter(|_| file.is_none());
+        let output = OutputArgs { output_file, summary: self.output.summary, quiet: self.output.quiet };
+        hypotest_toys::write(&result, &result.document(), &output)
+    }
+}
