@@ -56,11 +56,19 @@ CASES = {
         ["scan", "--start", "0", "--stop", "2", "--points", "3"],
         lambda model: nextstat.profile_scan(model, [0.0, 1.0, 2.0]),
     ),
+    "scan outside the range": (
+        ["scan", "--start", "-1", "--stop", "11", "--points", "3"],
+        lambda model: nextstat.profile_scan(model, [-1.0, 5.0, 11.0]),
+    ),
     "ranking": (
         ["ranking", "--group", "statistics=mc_stat_*,uncorr*"],
         lambda model: nextstat.ranking(model, groups={"statistics": ["mc_stat_*", "uncorr*"]}),
     ),
     "gof": (["gof", "--toys", "30", "--seed", "3"], lambda model: nextstat.goodness_of_fit(model, toys=30, seed=3)),
+    "gof with fixed auxiliary data": (
+        ["gof", "--toys", "30", "--seed", "3", "--aux", "fixed"],
+        lambda model: nextstat.goodness_of_fit(model, toys=30, seed=3, aux="fixed"),
+    ),
     "report": (["report"], nextstat.report),
     "toys": (
         ["toys", "--n-toys", "20", "--seed", "3", "--poi-uncertainty"],
@@ -89,7 +97,9 @@ def test_results_are_the_commands_documents(root, example, case):
     path = root / f"examples/{example}.json"
     arguments, call = CASES[case]
     document = command(arguments[0], path, *arguments[1:])
-    result = call(nextstat.load_workspace(path)).to_dict()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", nextstat.NextstatWarning)
+        result = call(nextstat.load_workspace(path)).to_dict()
     leave_out = ABOUT_THE_RUN - {"parameters"} if case in ("inspect",) else ABOUT_THE_RUN
     if case == "toys":
         # The mean and the width of the toys are for NumPy.
@@ -153,7 +163,8 @@ AWKWARD = {
 
 PROCEDURES = [
     *("fit", "hypotest", "hypotest q0", "significance", "limit", "limit by a grid"),
-    *("scan at values", "ranking", "gof", "report", "hypotest-toys", "check"),
+    *("scan at values", "scan outside the range", "ranking", "gof", "gof with fixed auxiliary data", "report"),
+    *("hypotest-toys", "check"),
 ]
 
 

@@ -61,7 +61,7 @@ snapshot!(fit_of_an_absent_file, "fit", "absent.json");
 snapshot!(fit_of_a_background_without_saying_so, "fit", "background.json");
 snapshot!(fit_with_a_misspelt_parameter, "fit", "shapes.json", "--fix", "theory_tbar=0");
 snapshot!(fit_with_an_element_out_of_range, "fit", "simple.json", "--fix", "uncorr_bkguncrt[2]=1");
-snapshot!(fit_with_a_value_that_is_none, "fit", "simple.json", "--fix", "mu=nan");
+snapshot!(fit_with_a_value_that_is_not_a_number, "fit", "simple.json", "--fix", "mu=nan");
 snapshot!(fit_with_minos_of_a_fixed_parameter, "fit", "simple.json", "--fix", "mu=1", "--minos");
 snapshot!(fit_with_a_blank_for_the_equals_sign, "fit", "simple.json", "--minos", "mu");
 snapshot!(a_verb_of_the_python_package, "xml2json", "config/FitConfig.xml");
@@ -74,7 +74,7 @@ snapshot!(hypotest_by_its_other_name, "cls", "shapes.json", "--test-poi", "2", "
 snapshot!(hypotest_of_every_patch, "hypotest", "background.json", "--patchset", "signals.json", "--every-patch");
 snapshot!(hypotest_of_every_patch_of_nothing, "hypotest", "background.json", "--every-patch");
 snapshot!(hypotest_without_a_poi, "hypotest", "background.json", "--poi", "none");
-snapshot!(hypotest_of_a_held_parameter, "hypotest", "simple.json", "--fix", "mu=1");
+snapshot!(hypotest_of_a_fixed_parameter, "hypotest", "simple.json", "--fix", "mu=1");
 snapshot!(hypotest_with_another_statistic, "hypotest", "simple.json", "--test-stat", "q_tilde");
 snapshot!(significance, "significance", "simple.json", "--summary");
 snapshot!(limit, "limit", "simple.json", "--summary");
@@ -163,22 +163,20 @@ snapshot!(
     "mc=mc_stat_*,fakes_method[?]",
     "--top",
     "3",
-    "--summary"
+    "--summary",
+    "--output-file",
+    "/dev/null"
 );
 snapshot!(ranking_without_poi, "ranking", "simple.json", "--poi", "none");
 snapshot!(ranking_for_a_fixed_poi, "ranking", "simple.json", "--fix", "mu=1");
-snapshot!(ranking_of_a_group_of_nobody, "ranking", "shapes.json", "--group", "jets=JES_*");
+snapshot!(ranking_of_a_group_without_members, "ranking", "shapes.json", "--group", "jets=JES_*");
 snapshot!(ranking_of_a_group_without_a_name, "ranking", "shapes.json", "--group", "theory_*");
 snapshot!(ranking_by_an_unknown_method, "ranking", "simple.json", "--method", "impact");
-snapshot!(help, "--help");
-snapshot!(help_of_fit, "fit", "--help");
-snapshot!(help_of_scan, "scan", "--help");
-snapshot!(help_of_ranking, "ranking", "--help");
 snapshot!(an_unknown_verb, "fitt", "simple.json");
 snapshot!(no_workspace, "fit");
 
 #[test]
-fn suspicious_models_are_questioned() {
+fn suspicious_models_have_findings() {
     let folder = folder("testdata/check");
     let run = nextstat(&folder, &["check", "suspicious.json"]);
     insta::assert_snapshot!("check_of_a_suspicious_model", run.transcript());
@@ -257,6 +255,17 @@ fn points_are_placed_when_they_are_wrong() {
 }
 
 #[test]
+fn a_scan_outside_the_range_of_the_parameter_warns() {
+    let outside = examples(&["scan", "simple.json", "--start", "-1", "--stop", "11", "--points", "3"]);
+    assert_eq!(outside.code, Some(0));
+    assert_eq!(outside.stderr, "warning: values of `mu` outside its range, 0 to 10: 2 of 3\n");
+    let inside = examples(&["scan", "simple.json", "--start", "0", "--stop", "10", "--points", "3"]);
+    assert_eq!((inside.code, inside.stderr.as_str()), (Some(0), ""));
+    let widened = ["--bounds", "mu=-2:12", "--start", "-1", "--stop", "11", "--points", "3"];
+    assert_eq!(examples(&[&["scan", "simple.json"], &widened[..]].concat()).stderr, "");
+}
+
+#[test]
 fn a_point_outside_the_domain_is_null_and_explained() {
     let run = with_stdin(&folder("examples"), &["evaluate", "simple.json", "--points", "-"], b"[[-10, 1, 1]]");
     let point = &run.document()["points"][0];
@@ -266,7 +275,7 @@ fn a_point_outside_the_domain_is_null_and_explained() {
 }
 
 #[test]
-fn many_points_say_the_same_bytes_on_any_number_of_threads() {
+fn evaluations_do_not_depend_on_the_number_of_threads() {
     // Every fourth one is outside the domain.
     let mu = |i: i32| if i % 4 == 3 { -10.0 } else { 0.1 * f64::from(i) };
     let points: Vec<[f64; 3]> = (0..100).map(|i| [mu(i), 0.9, 1.0 + 0.001 * f64::from(i)]).collect();
@@ -343,7 +352,12 @@ fn files_are_written_whole_or_not_at_all() {
 #[test]
 fn values_that_an_option_cannot_have_are_explained() {
     for (arguments, reason) in [
-        (&["fit", "simple.json", "--multi-start=-3"][..], "`-3` is not a whole number from 0 on"),
+        (&["fit", "simple.json", "--multi-start=-3"][..], "`-3` is not a whole number of at least 0"),
+        (
+            &["fit", "simple.json", "--seed", "-1"],
+            "`--seed` must be a whole number from 0 to 18446744073709551615, got `-1`",
+        ),
+        (&["ranking", "simple.json", "--top", "-1"], "invalid value '-1' for '--top <N>'"),
         (&["fit", "simple.json", "--poi", "nope"], "hint: parameters without a constraint are `mu`"),
         (&["fit", "simple.json", "--poi", "Mu"], "did you mean `mu`?"),
     ] {
@@ -393,7 +407,7 @@ fn results_do_not_need_threads() {
 }
 
 #[test]
-fn a_closed_pipe_is_no_fault() {
+fn a_closed_pipe_is_not_an_error() {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_nextstat"));
     let piped = command.args(["fit", "simple.json"]).current_dir(folder("examples"));
     let mut child = piped

@@ -1,4 +1,5 @@
-//! `--device`: what is not there is an error and never the CPU in silence; what is there finds the CPU's minima.
+//! `--device`: what is not there is an error and never the CPU in silence; what is there finds the
+//! CPU's minima.
 //!
 //! The device of these tests is the emulation, which runs the GPUs' kernels on the host.
 
@@ -17,7 +18,8 @@ fn document(arguments: &[&str]) -> Value {
     serde_json::from_str(&run.stdout).expect("a document")
 }
 
-/// The documents of the CPU and of the emulated device, the latter without what it says of the device.
+/// The documents of the CPU and of the emulated device, the latter without what it says of the
+/// device.
 fn both(arguments: &[&str]) -> (Value, Value, Value) {
     let on = |device: &str| document(&[arguments, &["--device", device]].concat());
     let (cpu, mut emulated) = (on("cpu"), on("emulated"));
@@ -75,7 +77,7 @@ fn a_verb_without_devices_says_which_have_them() {
     for option in [&["--gpu", "cuda"][..], &["--device=cuda"]] {
         let run = examples(&[&["limit", "simple.json"], option].concat());
         assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
-        assert!(run.stderr.contains("hint: this verb runs on the CPU; `fit`, "), "{}", run.stderr);
+        assert!(run.stderr.contains(" is an option of `fit`, "), "{}", run.stderr);
         assert!(run.stderr.contains("`gof`"), "{}", run.stderr);
     }
     for verb in ["fit", "gof"] {

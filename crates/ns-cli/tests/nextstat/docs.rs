@@ -1,10 +1,10 @@
 //! Runs the console blocks of the README and of every page in `docs/`.
 //!
-//! In a block ```` ```console ```` a line `$ …` is a command, and the lines after it are its output,
-//! standard error after standard output. A line `...` stands for any lines, and `...` at the end of
-//! a line for its rest. Numbers may differ in the fifth digit, and below 1e-8 in all. Blocks ````
-//! ```python ```` run after them, where there is NumPy; those of pages that use the Python package
-//! are run by the package's own tests.
+//! In a block ```` ```console ```` a line `$ …` is a command and what follows is what it must
+//! print, standard error after standard output. A line `...` stands for any lines, `...` at the end
+//! of a line for its rest. Numbers may differ in the fifth digit, and below 1e-8 in all. Blocks
+//! ```` ```python ```` run after them, where there is a NumPy; those of pages that use the Python
+//! package are run by the package's own tests.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -39,7 +39,8 @@ fn every_console_block_prints_what_the_page_says() {
     assert!(n_steps > 15, "only {n_steps} commands were found in the pages");
 }
 
-/// Python blocks run in the folder that the commands of their page leave behind; their assertions are in them.
+/// Python blocks run in the folder that the commands of their page leave behind; their assertions
+/// are in them.
 fn run_python(folder: &Path, page: &Path) {
     let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let blocks = python_blocks(page);

@@ -47,7 +47,7 @@ fn results_do_not_replace_what_they_are_made_from() {
     ] {
         let run = examples(arguments);
         assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{arguments:?}");
-        assert!(run.stderr.contains("is read by this command, and its result would replace it"), "{}", run.stderr);
+        assert!(run.stderr.contains("is an input of this command, and the result would replace it"), "{}", run.stderr);
     }
     let unchanged = fs::read(folder("examples").join("simple.json")).expect("readable");
     assert_eq!([scratch.read("in.json"), scratch.read("toys.npy.json")], [unchanged.clone(), unchanged]);

@@ -1,4 +1,5 @@
-//! Command lines of pyhf's, word for word: what writes workspaces, patches and digests gives the same bytes, the rest the same keys and values.
+//! Command lines of pyhf's, word for word: what writes workspaces, patches and digests gives the
+//! same bytes, the rest the same keys and values.
 //!
 //! Expected outputs are pyhf 0.7.6's, from `testdata/commands/generate.py`.
 
@@ -36,8 +37,8 @@ fn case(case: &Value) -> Case {
     }
 }
 
-/// Runs a case's commands, the output of one being the input of the next. `OUTPUT` stands for a file, which we need not name: it has
-/// what standard output has.
+/// Runs a case's commands, the output of one being the input of the next. `OUTPUT` stands for a
+/// file, which we need not name: it has what standard output has.
 fn run(case: &Case) -> Run {
     let mut stdin = case.stdin.clone();
     let mut last = None;

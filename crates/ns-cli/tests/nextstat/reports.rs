@@ -1,4 +1,5 @@
-//! `gof` and `report` on our own examples, with their summaries, their commonest mistakes, and fits that fail.
+//! `gof` and `report` on our own examples, with their summaries, their commonest mistakes, and fits
+//! that fail.
 
 use serde_json::Value;
 
@@ -43,8 +44,6 @@ snapshot!(
     "/dev/null"
 );
 snapshot!(report_with_a_threshold_in_percent, "report", "simple.json", "--correlation-threshold", "30");
-snapshot!(help_of_gof, "gof", "--help");
-snapshot!(help_of_report, "report", "--help");
 
 #[test]
 fn a_fit_that_fails_has_no_p_value_and_no_uncertainties_and_says_so() {

@@ -1,4 +1,5 @@
-//! Runs the built command, and makes what it says comparable: numbers rounded, counts of steps left out.
+//! Runs the built command, and makes what it says comparable: numbers rounded, counts of steps left
+//! out.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -60,7 +61,8 @@ pub(crate) fn with_stdin(folder: &Path, arguments: &[&str], stdin: &[u8]) -> Run
     Run { code: output.status.code(), stdout: text(output.stdout), stderr: without_progress(&text(output.stderr)) }
 }
 
-/// What was said but for the lines that tell how far the work is: a slow machine has them, a quick one has not.
+/// What was said but for the lines that tell how far the work is: a slow machine has them, a quick
+/// one has not.
 pub(crate) fn without_progress(said: &str) -> String {
     said.split_inclusive('\n')
         .filter(|line| !(line.contains(" per second, ") && line.trim_end().ends_with(" left")))

@@ -1,4 +1,5 @@
-//! `toys` and `hypotest-toys`: what they write, and that kills, shards and threads leave no trace in it.
+//! `toys` and `hypotest-toys`: what they write, and that kills, shards and threads leave no trace
+//! in it.
 
 use std::fs;
 use std::path::Path;
@@ -163,7 +164,8 @@ fn a_test_that_may_stop_early_does_so_again_after_a_resume() {
     assert!((500..5000).contains(&n_toys) && n_toys.is_multiple_of(250), "{n_toys}");
     let kept = examples(&[&base[..], &["--toys-file", &path, "--threads", "1"]].concat());
     assert_eq!(kept.stdout, whole.stdout);
-    // As if it had been killed: back to its unfinished names, with a third of its records and a torn one.
+    // As if it had been killed: back to its unfinished names, with a third of its records and a
+    // torn one.
     let bytes = scratch.read("toys.npy");
     fs::write(scratch.path("toys.npy.part"), &bytes[..bytes.len() / 3]).expect("writable");
     fs::rename(scratch.path("toys.npy.json"), scratch.path("toys.npy.part.json")).expect("movable");
@@ -248,16 +250,16 @@ fn ctrl_c_leaves_what_is_done() {
 }
 
 #[test]
-fn fixed_auxiliary_data_are_warned_of() {
+fn fixed_auxiliary_data_cause_a_warning() {
     for arguments in [["toys", "simple.json"], ["hypotest-toys", "simple.json"]] {
         let run = examples(&[&arguments[..], &["--aux", "fixed", "--n-toys", "20"]].concat());
-        assert!(run.stderr.contains("warning: auxiliary data were held as observed"), "{}", run.stderr);
+        assert!(run.stderr.contains("warning: auxiliary data are fixed at their observed values"), "{}", run.stderr);
         assert!(run.document()["warnings"].to_string().contains("auxiliary data"));
     }
 }
 
 #[test]
-fn toys_are_thrown_where_they_are_asked_for() {
+fn toys_are_thrown_at_the_requested_point() {
     let thrown = |more: &[&str]| {
         let run = examples(&[&["toys", "simple.json", "--n-toys", "1", "--parameter", "mu"], more].concat());
         ok(&run);

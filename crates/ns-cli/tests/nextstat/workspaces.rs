@@ -1,4 +1,5 @@
-//! `combine`, `prune`, `rename` and `sort`: what they say, and of which mistakes. What they write is compared with pyhf in `pyhf_commands`.
+//! `combine`, `prune`, `rename` and `sort`: what they say, and of which mistakes. What they write
+//! is compared with pyhf in `pyhf_commands`.
 
 use std::fmt::Write as _;
 
@@ -17,13 +18,10 @@ fn workspaces_are_written_and_summarised() {
     insta::assert_snapshot!("rename", examples(&rename).transcript());
     insta::assert_snapshot!("prune", examples(&["prune", "simple.json", "-s", "signal"]).transcript());
     insta::assert_snapshot!("prune_quietly", examples(&["prune", "simple.json", "-s", "signal", "-q"]).stderr);
-    for verb in ["combine", "prune", "rename", "sort"] {
-        insta::assert_snapshot!(format!("help_of_{verb}"), examples(&[verb, "--help"]).transcript());
-    }
 }
 
 #[test]
-fn what_a_join_decides_is_said() {
+fn decisions_of_a_join_are_reported() {
     let mut said = String::new();
     for join in [&["left outer"][..], &["right-outer"], &["left outer", "--merge-channels"]] {
         let run = examples(&[&["combine", "shapes.json", RIVAL, "--join"], join].concat());
