@@ -183,7 +183,7 @@ fn check_inputs(session: &PySession, inputs: &[f64]) -> Result<(), InvalidInputs
 }
 
 /// An evaluation of -ln L at tensors in the device's memory.
-#[derive(FromPyObject)]
+#[derive(Clone, Copy, FromPyObject)]
 #[pyo3(from_item_all)]
 struct ResidentNll {
     stream: u64,

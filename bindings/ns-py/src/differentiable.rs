@@ -227,14 +227,15 @@ impl PySession {
         + Sync,
     ) -> PyResult<Products<'py>> {
         let (n, m) = (inputs.shape()[0], self.inputs.len());
-        if along.inputs.shape() != [n, m] || along.mu.len() != n {
+        let Directions { inputs: along, mu: along_mu } = along;
+        if along.shape() != [n, m] || along_mu.len() != n {
             return Err(error::data(format!("{n} directions of {m} inputs and of the tested value are needed")));
         }
-        let borrowed = along.inputs.try_readonly()?;
+        let borrowed = along.try_readonly()?;
         let directions = borrowed.as_slice().map_err(|_| error::data("directions must be contiguous".to_owned()))?;
         let [_, by_inputs, by_mu] =
             self.evaluated(py, inputs, Extent { n_values: 1, gradient: true }, |session, i, row| {
-                let direction = InputDirection { inputs: &directions[i * m..(i + 1) * m], mu: along.mu[i] };
+                let direction = InputDirection { inputs: &directions[i * m..(i + 1) * m], mu: along_mu[i] };
                 row.by_mu[0] = product(session, i, direction, row.by_inputs)?;
                 Ok(())
             })?;

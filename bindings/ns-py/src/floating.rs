@@ -203,7 +203,7 @@ impl FloatingModel {
     ) -> PyResult<Bound<'py, PyDict>> {
         let data = data(&self.model, values)?;
         let uncertainties = if errors { Uncertainties::Covariance } else { Uncertainties::None };
-        let options = FitOptions { uncertainties, minos, ..self.options(&FitBox::new(&within))? };
+        let options = FitOptions { uncertainties, minos, ..self.options(&FitBox::new(within))? };
         let likelihood = CpuLikelihood::with_plan(Arc::clone(&self.plan), &data);
         let (result, at_bounds) = interruptible(py, likelihood, |likelihood| {
             let result = fit(&mut Problem::new(&self.model, likelihood, &options));
@@ -225,7 +225,7 @@ impl FloatingModel {
         within: PyBox<'py>,
         wanted: TestWanted,
     ) -> PyResult<Option<TestPairs<'py>>> {
-        let (data, ends) = (data(&self.model, values)?, FitBox::new(&within));
+        let (data, ends) = (data(&self.model, values)?, FitBox::new(within));
         let likelihood = CpuLikelihood::with_plan(Arc::clone(&self.plan), &data);
         let work = |likelihood: &mut Interruptible| {
             let mut test = TestFits { floating: self, likelihood, ends, wanted };
@@ -252,7 +252,7 @@ impl FloatingModel {
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let sets = self.data_sets(values)?;
-        let options = FitOptions { uncertainties: Uncertainties::None, ..self.options(&FitBox::new(&within))? };
+        let options = FitOptions { uncertainties: Uncertainties::None, ..self.options(&FitBox::new(within))? };
         let Some(first) = sets.first() else { return self.ensemble(py, &[]) };
         let likelihood = CpuLikelihood::with_plan(Arc::clone(&self.plan), first);
         let fits = watched(py, callback(progress).as_ref(), &likelihood, |likelihood, monitor| {
@@ -397,10 +397,10 @@ struct FitBox {
 }
 
 impl FitBox {
-    fn new(given: &PyBox<'_>) -> Self {
+    fn new(given: PyBox<'_>) -> Self {
         let PyBox { start, lower, upper, fixed } = given;
         let [start, lower, upper] = [start, lower, upper].map(|values| values.as_array().to_vec());
-        Self { start, lower, upper, fixed: fixed.clone() }
+        Self { start, lower, upper, fixed }
     }
 
     fn options(&self) -> FitOptions {

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
     from typing import TypeAlias
 
     Content: TypeAlias = bytes | Callable[[Path], object]
@@ -23,6 +22,9 @@ def write_whole(files: Mapping[Path, Content]) -> None:
     error or a kill leaves the old files as they were. Links are followed, permissions are kept, and
     pipes and devices are written to as they are.
     """
+    # Not needed to import the package, and slow to import.
+    from pathlib import Path
+
     parts: dict[Path, Path] = {}
     try:
         for path, content in files.items():
@@ -46,7 +48,7 @@ def _new_beside(target: Path) -> Path:
     """An empty file in the folder of `target`, with the permissions that `target` has or would
     have.
     """
-    part = target.with_name(f".{target.name[:80]}.{secrets.token_hex(8)}.tmp")
+    part = target.with_name(f".{target.name[:80]}.{os.urandom(8).hex()}.tmp")
     is_there = target.exists()
     if is_there and not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from html import escape as escape_html
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._nextstat import escape
 
@@ -20,8 +18,7 @@ _SHOWN = 10
 BAND = ("-2 sigma", "-1 sigma", "expected", "+1 sigma", "+2 sigma")
 
 
-@dataclass
-class Table:
+class Table(NamedTuple):
     """A few rows of cells under the names of their columns."""
 
     columns: tuple[str, ...]
@@ -30,15 +27,19 @@ class Table:
     total: int = 0
 
 
-@dataclass
 class View:
     """What is shown of a result: a headline, facts, tables and warnings."""
 
-    title: str
-    facts: list[tuple[str, str]] = field(default_factory=list)
-    tables: list[Table] = field(default_factory=list)
-    warnings: Sequence[str] = ()
-    is_bad: bool = False
+    def __init__(
+        self,
+        title: str,
+        facts: Sequence[tuple[str, str]] = (),
+        tables: Sequence[Table] = (),
+        warnings: Sequence[str] = (),
+        is_bad: bool = False,
+    ) -> None:
+        self.title, self.facts, self.tables = title, list(facts), list(tables)
+        self.warnings, self.is_bad = warnings, is_bad
 
 
 def shown_number(value: Any, digits: int = 6) -> str:
@@ -121,6 +122,14 @@ def html(view: View) -> str:
             f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
         )
     return "".join(parts) + "</div>"
+
+
+def escape_html(text: str) -> str:
+    """Returns `text` as HTML shows it."""
+    # Slow to import, and only notebooks need it.
+    from html import escape
+
+    return escape(text)
 
 
 def _html_of_fact(fact: tuple[str, str]) -> str:

@@ -165,7 +165,7 @@ def test_a_fit_that_fails_says_why():
 
 def test_a_fit_of_counts_that_are_no_numbers_fails_by_name():
     model = pyhf.Model(SPECS["uncorrelated"])
-    with pytest.raises(pyhf.exceptions.FailedMinimization, match="NaN is no number of events"):
+    with pytest.raises(pyhf.exceptions.FailedMinimization, match="NaN is not a valid number of events"):
         pyhf.infer.mle.fit([np.nan, 48.0, *model.config.auxdata], model)
 
 

@@ -3,8 +3,8 @@
 A network can be trained on the expected limit itself. Every function takes a
 `DifferentiableSession` and its inputs: a tensor of M numbers, a batch of them (N × M), or a
 dictionary of blocks by name, in which missing blocks keep the values of the model. Gradients are
-exact (`docs/explanation/gradients.md`) and computed with the values, in double precision; tensors in
-single precision are converted. With a session on an NVIDIA GPU, `nll` and statistics of the
+exact (`docs/explanation/gradients.md`) and computed with the values, in double precision; tensors
+in single precision are converted. With a session on an NVIDIA GPU, `nll` and statistics of the
 observed data read CUDA tensors in its memory; all other functions compute on the CPU, and refuse an
 accelerator's tensors unless the session has `host_copy=True`. A fit that fails raises
 `GradientError`.
