@@ -83,7 +83,7 @@ pub(super) struct Turned<'a> {
 #[derive(Debug)]
 pub(super) struct Launcher {
     device: Device,
-    /// Stands where a product has no bias.
+    /// The bias of a product without one.
     nothing: Buffer<f32>,
 }
 

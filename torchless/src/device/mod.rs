@@ -17,9 +17,7 @@ mod weights;
 pub use backend::DeviceBackend;
 pub(crate) use engine::{DeviceCache, DeviceEngine};
 pub use memory::{DeviceKvCache, DeviceMemoryPool, DeviceTensor, DeviceTensorBatch};
-pub use original_names::{
-    MetalBackend, MetalKVCache, MetalMemoryPool, MetalMemoryPoolStats, MetalTensor, MetalTensorBatch,
-};
+pub use original_names::*;
 pub use self_test::self_test;
 pub use weights::{DeviceMemory, estimate_device_memory};
 

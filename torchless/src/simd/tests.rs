@@ -19,7 +19,7 @@ fn every_half_precision_number_is_converted_exactly() {
     }
 }
 
-/// Bits to compare, those of any number that is none the same.
+/// Returns the bits to compare: the same for every NaN.
 pub(crate) fn bits(lanes: [f32; LANES]) -> [u32; LANES] {
     lanes.map(|lane| if lane.is_nan() { f32::NAN.to_bits() } else { lane.to_bits() })
 }

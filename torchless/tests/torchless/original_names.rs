@@ -2,19 +2,23 @@
 
 use std::any::TypeId;
 
-use torchless::device::{
-    DeviceBackend, DeviceKvCache, DeviceMemoryPool, DeviceTensor, DeviceTensorBatch, MetalBackend, MetalKVCache,
-    MetalMemoryPool, MetalMemoryPoolStats, MetalTensor, MetalTensorBatch,
-};
+use torchless::device::*;
+
+/// Asserts that a name is an alias of a type.
+macro_rules! alias {
+    ($name:ty, $of:ty) => {
+        assert_eq!(TypeId::of::<$name>(), TypeId::of::<$of>(), stringify!($name));
+    };
+}
 
 #[test]
 fn the_original_names_are_aliases_of_the_device_types() {
-    assert_eq!(TypeId::of::<MetalBackend>(), TypeId::of::<DeviceBackend>());
-    assert_eq!(TypeId::of::<MetalTensor>(), TypeId::of::<DeviceTensor>());
-    assert_eq!(TypeId::of::<MetalTensorBatch>(), TypeId::of::<DeviceTensorBatch>());
-    assert_eq!(TypeId::of::<MetalKVCache>(), TypeId::of::<DeviceKvCache>());
-    assert_eq!(TypeId::of::<MetalMemoryPool>(), TypeId::of::<DeviceMemoryPool>());
-    assert_eq!(TypeId::of::<MetalMemoryPoolStats>(), TypeId::of::<ns_device::PoolStatistics>());
+    alias!(MetalBackend, DeviceBackend);
+    alias!(MetalTensor, DeviceTensor);
+    alias!(MetalTensorBatch, DeviceTensorBatch);
+    alias!(MetalKVCache, DeviceKvCache);
+    alias!(MetalMemoryPool, DeviceMemoryPool);
+    alias!(MetalMemoryPoolStats, ns_device::PoolStatistics);
 }
 
 #[test]
