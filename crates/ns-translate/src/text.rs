@@ -34,7 +34,11 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<&str, NotUtf8Error> {
 /// character; without a byte-order mark.
 pub(crate) fn valid_opening(bytes: &[u8]) -> &str {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
-    bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid())
+    // Fast for ASCII, where an iterator over chunks is not.
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or(""),
+    }
 }
 
 /// Returns `text` without the spaces at the beginnings of its lines.
