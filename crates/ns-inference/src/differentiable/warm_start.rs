@@ -294,9 +294,9 @@ impl<'a, L: SearchLikelihood + ?Sized> DataSetFits<'a, L> {
         }
         let is_first = !std::mem::replace(&mut self.has_conditional, true);
         if is_first && self.conditional.is_none() {
-            return self.from_free(mu);
+            return self.at_from_free(mu);
         }
-        self.from_last(mu, if is_first { Checks::All } else { Checks::None })
+        self.at_from_last(mu, if is_first { Checks::All } else { Checks::None })
     }
 
     /// Returns the minimum with the parameter of interest fixed at `mu`, after all checks, for
@@ -308,9 +308,9 @@ impl<'a, L: SearchLikelihood + ?Sized> DataSetFits<'a, L> {
         }
         let is_first = !std::mem::replace(&mut self.has_conditional, true);
         if is_first && self.conditional.is_none() {
-            return self.from_free(mu);
+            return self.at_from_free(mu);
         }
-        let minimum = self.from_last(mu, Checks::All);
+        let minimum = self.at_from_last(mu, Checks::All);
         if self.profiler.cheap_starts().is_empty() {
             return minimum;
         }
@@ -337,7 +337,7 @@ impl<'a, L: SearchLikelihood + ?Sized> DataSetFits<'a, L> {
 
     /// Returns the minimum with the parameter of interest fixed at `mu`, found from the free
     /// minimum.
-    fn from_free(&mut self, mu: f64) -> Minimum {
+    fn at_from_free(&mut self, mu: f64) -> Minimum {
         let minimum = self.profiler.at_with_last_factor(self.poi, mu);
         let (poi, temporary) = (self.poi, &mut self.temporary);
         with_fixed_poi(self.profiler.search(), poi, |search| temporary.continue_from(search, &minimum));
@@ -346,7 +346,7 @@ impl<'a, L: SearchLikelihood + ?Sized> DataSetFits<'a, L> {
 
     /// Returns the minimum with the parameter of interest fixed at `mu`, found from the last
     /// conditional minimum.
-    fn from_last(&mut self, mu: f64, checks: Checks) -> Minimum {
+    fn at_from_last(&mut self, mu: f64, checks: Checks) -> Minimum {
         let (poi, fixed) = (self.poi, [(self.poi, mu)]);
         // Conditional fits also start from all other known free minima, which rules out a warm
         // start.
