@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from . import _nextstat
 from ._arguments import flag, names, optional_toys, parse_aux, settings
+from ._errors import warn
 from ._progress import progress_of
 from ._results import FitResult, GoodnessOfFit, ReportResult, YieldsResult, warn_if_not_converged
 
@@ -178,7 +179,10 @@ def goodness_of_fit(
     )
     wanted = {"n_toys": optional_toys(toys), "is_aux_fixed": parse_aux(aux)}
     found = _nextstat.goodness_model(model, given, wanted, progress_of(progress, "toy"))
-    return warn_if_not_converged(GoodnessOfFit(found))
+    result = warn_if_not_converged(GoodnessOfFit(found))
+    if found["toys"] and found["toys"]["n_failed"]:
+        warn("; ".join(result.warnings))
+    return result
 
 
 def report(
