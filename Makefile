@@ -24,8 +24,8 @@ TEST_EXTRAS ?= $(EXTRAS),jax
 # A Python that may have PyTorch already (Debian: python3-torch and python3-venv): from the package index it would be 5.4 GB.
 TORCH_PYTHON ?= /usr/bin/python3
 
-# What `make check` reads for banned words and wide lines; `PROSE=` reads the whole repository.
-PROSE ?= --only README.md CHANGELOG.md Makefile docs/tutorials docs/how-to docs/reference docs/explanation docs/architecture.md docs/benchmarks.md docs/glossary.md docs/gpu-contract.md docs/install.md docs/rust.md docs/validation.md docs/conventions.md docs/compatibility.md
+# Options of scripts/prose.py in `make check`, such as `--only docs`.
+PROSE ?=
 
 .PHONY: help run build py test test-rust test-python test-torch bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page docs figures compat compat-gradients ptx kernels-check kernels-sanitize kernels-mutate kernels-fused test-arm fuzz clean
 

@@ -145,17 +145,17 @@ def measure(steps: Steps, programs: dict[str, pathlib.Path], device: str, toys: 
     steps.run("transformers: parity with the CPU", [programs["torchless-parity"], "devices", "kernel_vectors", "--include-ignored"], 600, NEXTSTAT_TEST_DEVICE=device, **environment)
     decoded = gpu_decoder.decode(steps, programs["torchless"], device)
     sanitize(steps, programs["nextstat"], device)
-    held = [text for text in parity.splitlines() if " f64: " in text or " f32: " in text or text.startswith(("f64", "f32"))]
-    return held, f"{tables.strip()}\n\n{decoded}"
+    compared = [text for text in parity.splitlines() if " f64: " in text or " f32: " in text or text.startswith(("f64", "f32"))]
+    return compared, f"{tables.strip()}\n\n{decoded}"
 
 
-def section(steps: Steps, is_real: bool, built: str, held: list[str], tables: str) -> str:
+def section(steps: Steps, is_real: bool, built: str, compared: list[str], tables: str) -> str:
     """What benches/RECORD.md says of a run."""
     driver = line(["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"])
     title = f"## {datetime.date.today()}, {built}: {'a GPU' if is_real else 'the emulation'}"
     where = driver or ("" if is_real else "No GPU: the steps of benches/gpu.py, tried.")
     steps_done = ["| step | | time |\n|---|---|---|", *steps.rows]
-    parity = [f"Held against the CPU, {len(held)} lines, as parts of what testdata/parity.json allows:", "", "```", *held, "```"]
+    parity = [f"Compared with the CPU, {len(compared)} lines, as parts of what testdata/parity.json allows:", "", "```", *compared, "```"]
     return "\n".join(["", title, "", where, "", *steps_done, "", *parity, "", tables, ""])
 
 
@@ -178,8 +178,8 @@ def main() -> int:
         built = (folder / "commit").read_text(encoding="utf-8")
     else:
         programs = build(steps, device)
-    held, tables = measure(steps, programs, device, arguments.toys or (10_000 if is_real else 40), **environment)
-    text = section(steps, is_real, built, held, tables)
+    compared, tables = measure(steps, programs, device, arguments.toys or (10_000 if is_real else 40), **environment)
+    text = section(steps, is_real, built, compared, tables)
     if arguments.print:
         print(text)
     else:

@@ -83,8 +83,8 @@ def training_steps(n_bins):
     def step_of(loss):
         @jax.jit
         def step(layers, change):
-            slopes = jax.grad(lambda layers: loss(templates(layers, change)))(layers)
-            return jax.tree_util.tree_map(lambda value, slope: value - 1e-6 * slope, layers, slopes)
+            gradients = jax.grad(lambda layers: loss(templates(layers, change)))(layers)
+            return jax.tree_util.tree_map(lambda value, gradient: value - 1e-6 * gradient, layers, gradients)
 
         return lambda change: jax.block_until_ready(step(layers, change))
 
@@ -93,7 +93,7 @@ def training_steps(n_bins):
 
 def serve(n_bins):
     """Answers every line on standard input with the milliseconds of a step without and with q0: for
-    whoever measures in turns."""
+    a caller that measures in turns."""
     random = np.random.default_rng(1)
     changes = [jnp.asarray(0.005 * random.standard_normal(n_bins)) for _ in range(61)]
     steps = training_steps(n_bins)
@@ -124,11 +124,11 @@ def main():
     session = DifferentiableSession(nextstat.model_of(workspace(signal, background, width, observed)), "signal")
     theirs = jax.jit(jax.value_and_grad(q0_of(background, width, observed)))
     start = time.perf_counter()
-    value, slopes = jax.block_until_ready(theirs(jnp.asarray(signal)))
+    value, gradients = jax.block_until_ready(theirs(jnp.asarray(signal)))
     compiled = time.perf_counter() - start
     ours = session.q0(signal)
     print(f"relaxed {relaxed.__version__}, JAX {jax.__version__}, nextstat {nextstat.__version__}: {n_bins} bins, {n_bins + 1} parameters")
-    difference, largest = np.abs(ours.by_inputs - np.asarray(slopes)).max(), np.abs(ours.by_inputs).max()
+    difference, largest = np.abs(ours.by_inputs - np.asarray(gradients)).max(), np.abs(ours.by_inputs).max()
     print(f"q0 {float(ours.value):.9f} and {float(value):.9f}; gradients differ by {difference:.1e} of {largest:.2g}")
     random = np.random.default_rng(1)
     rows = [signal * random.uniform(0.995, 1.005, n_bins) for _ in range(61)]

@@ -109,7 +109,7 @@ def measure(name, model):
     for what, loss in losses.items():
         both = [[median(lambda loss=loss, made=made: step(lambda x: loss(made, x)), 0.7) for made in (session, cold)] for _ in range(3)]
         whole, without = (statistics.median(column) for column in zip(*both, strict=True))
-        print(f"  {'with ' + what:28} {without:8.3f} ms, {without - own:.3f} ms more; {whole - own:.3f} ms more with fits that follow each other")
+        print(f"  {'with ' + what:28} {without:8.3f} ms, {without - own:.3f} ms more; {whole - own:.3f} ms more with warm starts")
 
 
 def with_relaxed(python, n_bins):

@@ -11,7 +11,7 @@ built by `make bench-transformers CANDLE=1` and left out where it is not there; 
 are single precision for it once it has read them. On one thread a round's time is the elapsed one
 or the processor's, whichever is shorter: where other programs run, the second is what an idle
 machine would show. On several it is the elapsed one: engines that wait by turning round and round
-would be charged for it. How far the engines' logits are apart stands in the table. Models stay
+would be charged for it. How far the engines' logits are apart is in the table. Models stay
 beside the environment: 2 GB.
 """
 import argparse

@@ -3,7 +3,7 @@ systematic uncertainty.
 
 python train_on_the_limit.py [--seeds 5] [--steps 400] [--plot FILE] [--json FILE]
 
-Events have two features. The first tells signal from background well, but nobody knows quite where
+Events have two features. The first tells signal from background well, but it is not known where
 the background lies along it; the second tells less, and is known. Cross-entropy knows nothing of
 that and uses both as they come. The expected limit is computed from histograms of the network's
 output, with the background's shift as a histosys, so its gradient knows what the shift costs. Needs
@@ -95,7 +95,7 @@ def train(loss_of: str, seed: int, steps: int) -> torch.nn.Module:
     return net
 
 
-def judge(net: torch.nn.Module) -> float:
+def evaluate(net: torch.nn.Module) -> float:
     """The expected limit with plain histograms of events that neither network has seen.
 
     Bins are of equal width, or of equally many events, whichever serves the network better.
@@ -152,7 +152,7 @@ def main(arguments: list[str] | None = None) -> dict[str, list[float]]:
     for seed in range(1, given.seeds + 1):
         for name, found in limits.items():
             nets[name] = train(name, seed, given.steps)
-            found.append(judge(nets[name]))
+            found.append(evaluate(nets[name]))
         print(f"seed {seed}: " + ", ".join(f"{name} {found[-1]:.4f}" for name, found in limits.items()))
     for name, found in limits.items():
         spread = statistics.stdev(found) if len(found) > 1 else 0.0

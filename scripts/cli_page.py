@@ -7,6 +7,7 @@ import argparse
 import pathlib
 import re
 import subprocess
+import textwrap
 
 INTRODUCTION = """# The command
 
@@ -71,7 +72,10 @@ def verbs(nextstat):
 
 
 def entries(text):
-    """Splits a help text into (name, lines): options and the list of exit codes have a name, other lines None."""
+    """Splits a help text into (name, lines).
+
+    Options and the list of exit codes have a name, other lines have None.
+    """
     found = []
     for line in text.splitlines():
         option = re.match(r"\s{2,6}(?:-\w, )?(--[\w-]+)", line)
@@ -128,7 +132,7 @@ def section(verb, flag, text, shared):
 
     taken = [name for name, entry in entries(text) if verb and name not in (None, "exit codes", "--help") and key(name, entry) in shared]
     listed = ", ".join(f"`{name}`" for name in taken)
-    names = f"\nShared options: {listed}.\n" if taken else ""
+    names = "\n" + textwrap.fill(f"Shared options: {listed}.", 100, break_on_hyphens=False) + "\n" if taken else ""
     return f"## {words}\n\n{block(f'{words} {flag}', text, is_kept)}{names}"
 
 

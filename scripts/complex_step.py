@@ -73,7 +73,7 @@ def code1(high, low, alpha):
 
 
 def code4(high, low, alpha):
-    """Exponential outside, inside a polynomial of degree six with the same value, slope and
+    """Exponential outside, inside a polynomial of degree six with the same value, derivative and
     curvature at both ends."""
     if abs(alpha.real) >= 1:
         return code1(high, low, alpha)
@@ -172,9 +172,9 @@ class Likelihood:
         touches are evaluated again."""
         plain = [[self.yields(sample, theta) for sample in samples] for _, samples in self.channels]
         totals = [[sum(column) for column in zip(*samples)] for samples in plain]
-        return [self._slope(theta, p, totals) for p in range(len(theta))]
+        return [self._derivative(theta, p, totals) for p in range(len(theta))]
 
-    def _slope(self, theta, p, totals):
+    def _derivative(self, theta, p, totals):
         moved = list(theta)
         moved[p] = complex(theta[p], STEP)
         value, shifts = 0.0, {}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Hold the licence of every crate that we build with against the list in deny.toml; a stand-in
+"""Compare the licence of every crate that we build with with the list in deny.toml; a stand-in
 where cargo-deny is not installed.
 
 Reads `cargo metadata`, standard library only. An expression passes if some choice of its `OR`

@@ -28,7 +28,7 @@ PYTHON = {".py", ".pyi"}
 MARKDOWN = {".md"}
 OTHER = {".toml", ".sh", ".yml", ".yaml", ""}
 # Sources of other projects, data, and the files of this check.
-SKIP = re.compile(r"(^|/)(testdata|third_party|site|snapshots)/|\.lock$|LICENSE|^scripts/prose(_test)?\.py$")
+SKIP = re.compile(r"(^|/)(testdata|third_party|site|snapshots)/|\.lock$|LICENSE|^scripts/prose(_test)?\.py$|^benches/RECORD\.md$")
 
 START, END = r"(?<![A-Za-z])", r"(?![A-Za-z])"
 
@@ -78,7 +78,7 @@ RULES = [
     Rule(r"Slopes?(?![a-z])", "Gradient, Derivative", case=True),
     Rule(word("twins?"), "reference implementation; of JSON keys: duplicate key"),
     Rule(r"Twins?(?![a-z])", "Reference, Duplicate", case=True),
-    Rule(word("freedom"), "ndf, degrees of freedom", r"(?i)degrees?[ _-]?of[ _-]?freedom|per (?:degree|dof)|^\s*(?://[/!]?\s*|#\s*)?(?:of )?freedom"),
+    Rule(word("freedom"), "ndf, degrees of freedom", r"(?i)degree(?:s|\{\})?[ _-]?of[ _-]?freedom|per (?:degree|dof)|^\s*(?://[/!]?\s*|#\s*)?(?:of )?freedom"),
     Rule(name("Thrower|Thrown|Throwers"), "ToySampler, ToyDataSet", where="code", case=True),
     Rule(name("Twofold") + "|" + word("twofold"), "DoubleDouble"),
     Rule(r"auxiliary data\W{1,12}(?:\d[\d.]*\W{1,8})?event counts|[\"`']event counts[\"`']", "syst. / stat."),
@@ -86,7 +86,7 @@ RULES = [
     # Types.
     Rule(name("Hints"), "WarmStarts", files=r"crates/ns-(inference|compute|core)/", where="code", case=True),
     Rule(r"\b(?:mod|pyhf::|super::|self::|use) ?(?:typed|careful)\b|\b(?:typed|careful) readers?\b", "fast, diagnose"),
-    Rule(name("Arrivals?|BatchArrivals?") + "|" + word("(?:has_)?arriv(?:al|als|ed)"), "BatchFit, converged", not_files=TORCHLESS),
+    Rule(name("Arrivals?|BatchArrivals?") + "|" + word("(?:has_)?arriv(?:al|als|ed)"), "BatchFit, converged", not_files=TORCHLESS + r"|^crates/ns-device/emulation/"),
     Rule(name("Crew|Assistant|Ended"), "ExecutionContext, RunStatus", not_files=TORCHLESS, where="code", case=True),
     Rule(name("Ahead"), "DevicePrefit, Prefetch", where="code", case=True),
     Rule(r"\bWords::|\b(?:struct|mut|pub use .*\b|: ) ?Words\b", "RandomStream", where="code", case=True),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Hold the nextstat command against the reference numbers of published likelihoods, and write what
+"""Compare the nextstat command with the reference numbers of published likelihoods, and write what
 was found.
 
 Fits, tests, limits and goodness of fit of every case; pyhf's own validation cases; a ranking;
@@ -151,7 +151,7 @@ def hold_gradient(case, setting, ours):
     for label in ("narrow", "medium"):
         if label in points and points[label]["finite"]:
             # The command's gradient is that of 2NLL, as its value is.
-            expected = [2 * slope for slope in oracle.gradient(points[label]["pars"])]
+            expected = [2 * derivative for derivative in oracle.gradient(points[label]["pars"])]
             value = max(value, worst(zip(ours[label]["gradient"], expected)))
     return value
 
@@ -399,8 +399,8 @@ def hold_toys(nextstat, case):
 
 
 def hold_procedures(nextstat, case):
-    held = [hold_ranking, hold_significance] if case.name == RANKED else []
-    for hold_one in held + ([hold_toys] if case.name in TOYS else []):
+    checks = [hold_ranking, hold_significance] if case.name == RANKED else []
+    for hold_one in checks + ([hold_toys] if case.name in TOYS else []):
         try:
             yield from hold_one(nextstat, case)
         except ERRORS as error:
@@ -560,8 +560,8 @@ def main():
         arguments.write.parent.mkdir(exist_ok=True)
         arguments.write.write_text(report(rows, conformance, procedures, minima, version, tools))
     n_failed = n_failures(rows, conformance, procedures, minima)
-    n_held = len(rows) + len(conformance) + len(procedures) + len(minima)
-    print(f"{n_held - n_failed} passed, {n_failed} failed")
+    n_compared = len(rows) + len(conformance) + len(procedures) + len(minima)
+    print(f"{n_compared - n_failed} passed, {n_failed} failed")
     return 1 if n_failed else 0
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs one transformer engine of somebody else's, in its own environment, and times what it is
+"""Runs one foreign transformer engine in its own environment, and times what it is
 asked, request by request.
 
     transformer.py {llama.cpp|pytorch} MODEL.gguf THREADS
@@ -7,7 +7,7 @@ asked, request by request.
 Requests and answers are lines of JSON. {"prefill": [ids]} starts anew and reads a prompt,
 {"decode": [ids]} goes on token by token, {"score": [[ids], ...]} gives log-probabilities of whole
 sequences in one padded batch. Every answer has the elapsed and the processor seconds. PyTorch's
-forward pass is our own, in as few calls of PyTorch as we know: no library stands between.
+forward pass is our own, in as few calls of PyTorch as we know: no library is in between.
 """
 import json
 import sys

@@ -1,4 +1,4 @@
-//! Puts the kernels' text together, holds their layout against the fields in Rust, and compiles
+//! Puts the kernels' text together, compares their layout with the fields in Rust, and compiles
 //! them for emulation on the host, where the feature `emulated` asks for that.
 
 mod fields {

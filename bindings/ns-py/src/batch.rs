@@ -203,7 +203,7 @@ fn nll_resident(py: Python<'_>, session: &Bound<'_, PySession>, wanted: Resident
     let ResidentNll { stream, n_batch: n, params, inputs, output } = wanted;
     if ![1, n].contains(&params.n_rows) || ![1, n].contains(&inputs.n_rows) {
         let (n_points, n_inputs) = (params.n_rows, inputs.n_rows);
-        return Err(error::data(format!("{n_points} points and {n_inputs} rows of inputs for {n} values")));
+        return Err(error::data(format!("{n_points} points and {n_inputs} input vectors for {n} values")));
     }
     let output = session.output(output);
     session.each_part(py, inputs, stream, |_, device, rows| {

@@ -1,7 +1,7 @@
 //! Values and gradients with respect to templates, of a batch of inputs in one call.
 //!
 //! Every quantity has values (N × K), and gradients by the inputs (N × K × M) and by the tested
-//! value of the parameter of interest (N × K). N is the number of rows of inputs, M that of inputs,
+//! value of the parameter of interest (N × K). N is the number of input vectors, M that of inputs,
 //! and K that of the quantity's numbers.
 
 use std::sync::{Mutex, MutexGuard};

@@ -1,5 +1,5 @@
-"""`device=`: what is not there is an error and never the CPU in silence; what is there finds the
-CPU's minima.
+"""`device=`: what is not there is an error and never a silent fallback to the CPU; what is there
+finds the CPU's minima.
 
 The device of these tests is the emulation of a GPU on the host, which a wheel has that is built for
 tests.

@@ -63,7 +63,7 @@ def results(model, workspace):
     )
 
 
-def test_what_is_shown_is_escaped_and_what_is_held_is_not(model, workspace):
+def test_text_is_escaped_where_shown_and_kept_as_it_is_in_results(model, workspace):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = list(results(model, workspace))

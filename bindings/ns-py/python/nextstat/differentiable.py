@@ -70,7 +70,7 @@ class Gradient(NamedTuple):
     Attributes
     ----------
     value : array
-        The value: a number, or K of them; with N rows of inputs one row for each.
+        The value: a number, or K of them; with N input vectors one row for each.
     by_inputs : array
         The derivatives by the inputs, which are the last axis (M).
     by_mu : array
@@ -88,7 +88,7 @@ class Product(NamedTuple):
     Attributes
     ----------
     by_inputs : array
-        The part by the inputs (M); with N rows of inputs one row for each.
+        The part by the inputs (M); with N input vectors one row for each.
     by_mu : array
         The part by the tested value of the parameter of interest; 0 where none is tested.
     """
@@ -240,7 +240,7 @@ class DifferentiableSession:
     def nll(self, params: ArrayLike, inputs: ArrayLike) -> tuple[Any, NDArray[np.float64], NDArray[np.float64]]:
         """Returns -ln L of the data and its gradients by the parameters (P) and by the inputs (M).
 
-        Outside the domain they are +∞ and NaN. With N rows of parameters, of inputs or of both,
+        Outside the domain they are +∞ and NaN. With N parameter vectors, of inputs or of both,
         there are N of each: computed on all threads, or on the session's device if that has double
         precision.
 
@@ -450,11 +450,11 @@ class ProfiledDifferentiableSession(DifferentiableSession):
 
 
 def tested(mu: float | Iterable[float], n_rows: int, name: str = "mu") -> list[float]:
-    """Returns the tested values: one for all rows of inputs, or one for each."""
+    """Returns the tested values: one for all input vectors, or one for each."""
     is_single = np.ndim(mu) == 0  # type: ignore[arg-type]
     values = [real(name, one) for one in ([mu] if is_single else mu)]  # type: ignore[union-attr]
     if len(values) not in (1, n_rows):
-        raise ParameterError(f"{len(values)} values of `{name}` for {n_rows} rows of inputs")
+        raise ParameterError(f"{len(values)} values of `{name}` for {n_rows} input vectors")
     return values
 
 
@@ -465,7 +465,7 @@ def nll_batch(
     if params.ndim not in (1, 2) or inputs.ndim not in (1, 2):
         raise ParameterError("parameters and inputs of `nll` are vectors, or rows of them")
     if params.ndim == 2 and inputs.ndim == 2 and len(params) != len(inputs):
-        raise ParameterError(f"{len(params)} rows of parameters and {len(inputs)} of inputs")
+        raise ParameterError(f"{len(params)} parameter vectors and {len(inputs)} of inputs")
     if 0 in (*params.shape[:-1], *inputs.shape[:-1]):
         return np.zeros(0), np.zeros((0, params.shape[-1])), np.zeros((0, inputs.shape[-1]))
     return _nextstat.nll_batch(raw, np.atleast_2d(params), np.atleast_2d(inputs))

@@ -217,7 +217,7 @@ def reflected(channels, observations):
     )
 
 
-def test_conditional_minima_across_a_fold_are_found_as_in_a_hypothesis_test():
+def test_reflected_conditional_minima_are_found_as_in_a_hypothesis_test():
     # The signal lies above both its templates at one standard deviation.
     model = reflected(
         [[("sig", [5.985], True, None), ("b", [52.0], False, ([58.0], [45.0]))], [("sig", [9.135], True, ([8.9], [7.9])), ("b2", [1.0], False, None)]],
@@ -278,5 +278,5 @@ def test_nll_of_rows_is_that_of_each(device):
     inputs[5, 1] = np.nan
     with pytest.raises(nextstat.ParameterError, match=r"row 5 of 700: NaN is not a valid value for"):
         session.nll(params, inputs)
-    with pytest.raises(nextstat.ParameterError, match="699 rows of parameters and 700 of inputs"):
+    with pytest.raises(nextstat.ParameterError, match="699 parameter vectors and 700 of inputs"):
         session.nll(params[1:], inputs)

@@ -151,7 +151,7 @@ def test_inputs_that_no_template_can_have_are_refused_by_row_and_block():
             function()
     with pytest.raises(ValueError, match="inputs were given"):
         nt.q0(session, rows[:, 1:])
-    with pytest.raises(ValueError, match="rows of parameters"):
+    with pytest.raises(ValueError, match="parameter vectors"):
         nt.nll(session, params.repeat(2, 1), rows)
 
 

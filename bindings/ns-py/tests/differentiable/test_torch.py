@@ -343,6 +343,6 @@ def test_nll_of_rows_is_that_of_each():
         at = tuple(leaf(part.detach()) for part in at)
         assert torch.autograd.gradcheck(both, at, eps=1e-5, atol=1e-5)
         assert torch.autograd.gradgradcheck(both, at, eps=1e-4, atol=1e-4)
-    with pytest.raises(ValueError, match="2 rows of parameters and 3 of inputs"):
+    with pytest.raises(ValueError, match="2 parameter vectors and 3 of inputs"):
         both(params[:2], inputs)
     assert both(params[:0], inputs[:0]).shape == (0,)

@@ -237,7 +237,7 @@ def _other_limit():
     return nextstat.upper_limit(nextstat.load_workspace(made.EXAMPLES / "simple.json"))
 
 
-def _held():
+def _all_fixed():
     model = made.shapes()
     return nextstat.fit(model, fixed=dict(zip(model.par_names, model.init.tolist(), strict=True)))
 
@@ -263,7 +263,7 @@ WRONG = {
     ),
     "a band of two levels": (lambda: plot.brazil(made.tests(), made.limit(), level=0.1), ValueError, "`level` is not that of the limits: 0.05 and 0.1"),
     "a level in percent": (lambda: plot.brazil(made.tests(), level=5), ValueError, "`level` has probabilities between 0 and 1"),
-    "pulls of nothing free": (lambda: plot.pulls(_held()), ValueError, "`result` has no pulls: no constrained parameter was free"),
+    "pulls of nothing free": (lambda: plot.pulls(_all_fixed()), ValueError, "`result` has no pulls: no constrained parameter was free"),
     "pulls of a ranking": (lambda: plot.pulls(made.ranking()), TypeError, "`result` must be a `FitResult`"),
     "pulls of a number": (lambda: plot.pulls(made.fit(), parameters=3), TypeError, "`parameters` is a name or a sequence of names, not `3`"),
     "pulls on no axes": (lambda: plot.pulls(made.fit(), ax="axes"), TypeError, "`ax` must be axes of matplotlib, not `'axes'`"),

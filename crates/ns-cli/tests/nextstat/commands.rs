@@ -345,7 +345,7 @@ fn files_are_written_whole_or_not_at_all() {
     let nowhere = examples(&["fit", "simple.json", "--output-file", "/nowhere/fit.json"]);
     assert_eq!(nowhere.code, Some(2));
     assert!(nowhere.stderr.starts_with("error: cannot write `/nowhere/fit.json`: "), "{}", nowhere.stderr);
-    assert!(!nowhere.stderr.contains(".tmp"), "a name that nobody gave: {}", nowhere.stderr);
+    assert!(!nowhere.stderr.contains(".tmp"), "a name that the user did not give: {}", nowhere.stderr);
     std::fs::remove_dir_all(&folder).expect("removable");
 }
 

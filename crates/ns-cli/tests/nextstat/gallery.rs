@@ -42,7 +42,7 @@ fn every_case_of_the_gallery_is_explained() {
     insta::assert_snapshot!(text);
 }
 
-/// Each is too large to keep; none may take long, overflow the stack, or be believed.
+/// Each is too large to keep; none may take long, overflow the stack, or be accepted.
 #[test]
 fn huge_claims_are_refused() {
     let nested = format!("{{\"channels\": {}", "[".repeat(200_000));

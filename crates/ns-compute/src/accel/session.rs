@@ -400,7 +400,7 @@ impl DeviceSession {
             check_size("a batch's data sets", sets.len(), n)?;
         }
         for data in sets {
-            check_size("event counts", data.main.len(), self.plan.n_bins())?;
+            check_size("observed counts", data.main.len(), self.plan.n_bins())?;
             check_size("auxiliary data", data.aux.len(), self.plan.terms.len())?;
         }
         Ok(())

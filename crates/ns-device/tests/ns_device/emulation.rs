@@ -199,11 +199,11 @@ fn a_launch_is_recorded_with_what_it_read_and_wrote() {
 fn dropped_buffers_are_used_again() {
     let device = open(Precision::Double, LaneSchedule::Ascending);
     drop(device.zeroed::<f64>(1000).expect("fits"));
-    let held = device.zeroed::<u8>(8000).expect("fits");
+    let allocated = device.zeroed::<u8>(8000).expect("fits");
     let pool = device.pool();
     assert_eq!((pool.hits, pool.misses), (1, 1));
     assert_eq!((pool.in_use_bytes, pool.pooled_bytes, pool.high_water_bytes), (8192, 0, 8192));
-    drop(held);
+    drop(allocated);
     assert_eq!((device.pool().in_use_bytes, device.pool().pooled_bytes), (0, 8192));
     device.trim();
     let pool = device.pool();
@@ -227,12 +227,12 @@ fn what_does_not_fit_is_refused_with_figures() {
     let emulation = EmulationOptions { memory_bytes: 10_000, ..EmulationOptions::default() };
     let options = OpenOptions { emulation, untested: true, ..OpenOptions::default() };
     let device = Device::open_with(Backend::Emulated, 0, &options).expect("the emulation is built in");
-    let held = device.zeroed::<u8>(4096).expect("fits");
+    let allocated = device.zeroed::<u8>(4096).expect("fits");
     let error = device.zeroed::<f64>(1000).expect_err("too much");
     assert_eq!(error, DeviceError::OutOfMemory { asked: 8000, free: 10_000 - 4096, total: 10_000 });
     assert_eq!(device.check_fits(8000), Err(error));
     // Pooled memory is given back when something else needs it.
-    drop(held);
+    drop(allocated);
     device.check_fits(8000).expect("fits");
     device.zeroed::<f64>(1000).expect("fits");
     assert!(matches!(device.zeroed::<f64>(usize::MAX / 4), Err(DeviceError::OutOfMemory { .. })));

@@ -1,4 +1,4 @@
-//! Parameters, expected data and likelihoods of random workspaces, held against what pyhf 0.7.6
+//! Parameters, expected data and likelihoods of random workspaces, compared with what pyhf 0.7.6
 //! makes of the same documents.
 
 use ns_core::interpolate::Interpolation;

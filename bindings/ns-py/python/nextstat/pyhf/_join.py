@@ -84,7 +84,7 @@ def combined(left, right, join, merge_channels):
 
 
 def _items(join, left, right, inner=None):
-    """Two lists of named things as one; things of one name that differ stand twice after an outer
+    """Two lists of named things as one; things of one name that differ occur twice after an outer
     join.
     """
     first, second = (right, left) if join == "right outer" else (left, right)

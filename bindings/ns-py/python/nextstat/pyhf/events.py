@@ -1,4 +1,4 @@
-"""Callbacks by the name of an event; methods are held weakly, so that a subscription keeps no
+"""Callbacks by the name of an event; methods are referenced weakly, so that a subscription keeps no
 object alive.
 """
 

@@ -53,7 +53,7 @@ class InvalidSpecification(Escaped, Exception):
     """A document that is not as its schema has it.
 
     `path` is the place in the document, such as ``channels[0].samples[1].data``; `instance` what
-    stands there; `schema` the schema's name; `parent` the validator's own error.
+    is there; `schema` the schema's name; `parent` the validator's own error.
     """
 
     def __init__(self, ValidationError, schema=None):

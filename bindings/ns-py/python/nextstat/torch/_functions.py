@@ -294,7 +294,7 @@ def nll(session: DifferentiableSession, params: torch.Tensor, inputs: Inputs) ->
         kind = _kind(given)
         raise ValueError(f"inputs of `nll` are floating-point numbers (M) or (N, M), not {kind}")
     if params.dim() == given.dim() == 2 and len(params) != len(given):
-        raise ValueError(f"{len(params)} rows of parameters and {len(given)} of inputs")
+        raise ValueError(f"{len(params)} parameter vectors and {len(given)} of inputs")
     return _Nll.apply(params, given, session)  # type: ignore[no-any-return]
 
 

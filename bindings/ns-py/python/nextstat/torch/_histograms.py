@@ -56,7 +56,7 @@ def soft_histogram(
     array([3., 1.])
     """
     if kernel not in ("normal", "logistic"):
-        raise ValueError(f"`{kernel}` is no kernel; there are `normal` and `logistic`")
+        raise ValueError(f"unknown kernel `{kernel}`: use `normal` or `logistic`")
     if not bandwidth > 0:
         raise ValueError(f"a bandwidth of {bandwidth} is not positive")
     if not values.dtype.is_floating_point:

@@ -242,7 +242,7 @@ impl DeviceSession {
         let n_params = self.plan.n_params;
         let is_shared = n != 1 && points.len() == n_params;
         check_size("a batch's points", points.len(), if is_shared { n_params } else { n * n_params })?;
-        check_size("event counts", data.main.len(), self.plan.n_bins())?;
+        check_size("observed counts", data.main.len(), self.plan.n_bins())?;
         check_size("auxiliary data", data.aux.len(), self.plan.terms.len())?;
         let uploaded = self.upload_data(BatchData::Shared(data))?;
         let constant = uploaded.constants[0];

@@ -59,24 +59,24 @@ pub(crate) fn hold(
     let task = BatchTask { data, starts: &starts, lower, upper, fixed, kinked, variance_of: None };
     let mut session = tested.session(model);
     let clock = Instant::now();
-    let arrivals = session.fit(&task).expect("the device computes");
+    let device_fits = session.fit(&task).expect("the device computes");
     tally.milliseconds += 1e3 * clock.elapsed().as_secs_f64();
-    assert_eq!(arrivals.len(), each.len());
+    assert_eq!(device_fits.len(), each.len());
     let mut likelihood = CpuLikelihood::new(model);
-    for (arrival, data) in arrivals.iter().zip(each) {
+    for (device_fit, data) in device_fits.iter().zip(each) {
         likelihood.set_data(data);
         let cpu = minimize(&mut likelihood, start, domain);
         tally.fits += 1;
-        tally.iterations += arrival.iterations;
+        tally.iterations += device_fit.iterations;
         let constant = constants(model, data);
-        hold_one(tested, &mut likelihood, (arrival, data, constant), domain, &cpu, tally);
+        hold_one(tested, &mut likelihood, (device_fit, data, constant), domain, &cpu, tally);
     }
 }
 
 fn hold_one(
     tested: &TestDevice,
     likelihood: &mut CpuLikelihood,
-    (arrival, data, constant): (&BatchFit, &Data, f64),
+    (device_fit, data, constant): (&BatchFit, &Data, f64),
     domain: &Domain,
     cpu: &Minimum,
     tally: &mut Tally,
@@ -88,25 +88,25 @@ fn hold_one(
             0.0
         };
         domain.fixed[p]
-            || (arrival.params[p] >= domain.lower[p] - slack && arrival.params[p] <= domain.upper[p] + slack)
+            || (device_fit.params[p] >= domain.lower[p] - slack && device_fit.params[p] <= domain.upper[p] + slack)
     };
-    assert!((0..arrival.params.len()).all(inside), "inside the box: {arrival:?}");
-    if !arrival.converged {
+    assert!((0..device_fit.params.len()).all(inside), "inside the box: {device_fit:?}");
+    if !device_fit.converged {
         tally.left += 1;
         tally.left_alone += usize::from(cpu.converged());
-        if !arrival.nll.is_finite() {
+        if !device_fit.nll.is_finite() {
             tally.unreached += 1;
         }
         return;
     }
     // What it says of where it is holds there.
-    let there = expansion(likelihood, data, &arrival.params, true);
-    let nll_off = (arrival.nll - there.value).abs();
+    let there = expansion(likelihood, data, &device_fit.params, true);
+    let nll_off = (device_fit.nll - there.value).abs();
     // In single precision the part that depends on the data alone is the host's.
     let varying = if tested.is_single() { 1e-3 * (there.value - constant) } else { there.value };
-    assert!(nll_off <= tested.parity.nll * varying.abs().max(1.0), "{arrival:?} has -ln L {}", there.value);
+    assert!(nll_off <= tested.parity.nll * varying.abs().max(1.0), "{device_fit:?} has -ln L {}", there.value);
     // A minimum has nothing lower near it: the CPU, started there, stays.
-    let polished = minimize(likelihood, &arrival.params, domain);
+    let polished = minimize(likelihood, &device_fit.params, domain);
     let matrix = expansion(likelihood, data, &polished.params, true).matrix;
     let free: Vec<usize> = (0..domain.lower.len()).filter(|&p| !domain.fixed[p]).collect();
     let n_params = domain.lower.len();
@@ -116,10 +116,13 @@ fn hold_one(
         return;
     }
     let fall = 2.0 * (there.value - polished.nll);
-    assert!(fall <= tested.parity.twice_nll_of_fit, "{fall:e} above the minimum that the CPU reaches from {arrival:?}");
+    assert!(
+        fall <= tested.parity.twice_nll_of_fit,
+        "{fall:e} above the minimum that the CPU reaches from {device_fit:?}"
+    );
     tally.worst[0] = tally.worst[0].max(fall / tested.parity.twice_nll_of_fit);
-    let moved = length(&matrix, &difference(&arrival.params, &polished.params));
-    assert!(moved <= tested.parity.parameters, "{moved:e} standard deviations from the minimum: {arrival:?}");
+    let moved = length(&matrix, &difference(&device_fit.params, &polished.params));
+    assert!(moved <= tested.parity.parameters, "{moved:e} standard deviations from the minimum: {device_fit:?}");
     tally.worst[1] = tally.worst[1].max(moved / tested.parity.parameters);
     if !cpu.converged() {
         return;
@@ -199,13 +202,13 @@ fn each_fit_holds_what_is_its_own() {
                 variance_of: Some(0),
             };
             let mut session = tested.session(&model);
-            let arrivals = session.fit(&together).expect("the device computes");
-            for (i, arrival) in arrivals.iter().enumerate() {
+            let device_fits = session.fit(&together).expect("the device computes");
+            for (i, device_fit) in device_fits.iter().enumerate() {
                 let own = i * n_params..(i + 1) * n_params;
                 for p in 0..n_params {
                     assert!(
-                        !fixed[own.clone()][p] || arrival.params[p] == starts[own.clone()][p] + 0.0,
-                        "held at its own value"
+                        !fixed[own.clone()][p] || device_fit.params[p] == starts[own.clone()][p] + 0.0,
+                        "fixed at its own value"
                     );
                 }
                 let alone = BatchTask {
@@ -216,7 +219,7 @@ fn each_fit_holds_what_is_its_own() {
                 };
                 assert_eq!(
                     session.fit(&alone).expect("the device computes"),
-                    std::slice::from_ref(arrival),
+                    std::slice::from_ref(device_fit),
                     "alone and in company"
                 );
             }
@@ -242,7 +245,7 @@ fn a_fit_that_cannot_start_says_so() {
             kinked: &[],
             variance_of: Some(poi),
         };
-        let arrivals = tested.session(&model).fit(&task).expect("the device computes");
-        assert!(!arrivals[0].converged && arrivals[0].nll == f64::INFINITY && arrivals[0].variance.is_none());
+        let device_fits = tested.session(&model).fit(&task).expect("the device computes");
+        assert!(!device_fits[0].converged && device_fits[0].nll == f64::INFINITY && device_fits[0].variance.is_none());
     }
 }

@@ -40,9 +40,9 @@ fn with_lanes(device: &Device, model: &Model, n: usize, lanes: Option<u32>) -> V
     for exact in [false, true] {
         all.extend(session.newton_steps(&task, exact).expect("the device computes"));
     }
-    for arrival in session.fit(&task).expect("the device computes") {
-        all.extend(arrival.params);
-        all.extend([arrival.nll, arrival.edm, arrival.variance.unwrap_or(-1.0), arrival.iterations as f64]);
+    for device_fit in session.fit(&task).expect("the device computes") {
+        all.extend(device_fit.params);
+        all.extend([device_fit.nll, device_fit.edm, device_fit.variance.unwrap_or(-1.0), device_fit.iterations as f64]);
     }
     all
 }

@@ -164,24 +164,24 @@ fn variances_are_those_of_the_cpus_hessian() {
                 kinked: &domain.kinked,
                 variance_of: Some(param),
             };
-            let arrivals = tested.session(&model).fit(&task).expect("the device computes");
-            for (arrival, data) in arrivals.iter().zip(&each) {
+            let device_fits = tested.session(&model).fit(&task).expect("the device computes");
+            for (device_fit, data) in device_fits.iter().zip(&each) {
                 let mut likelihood = CpuLikelihood::new(&model);
                 ns_core::DataLikelihood::set_data(&mut likelihood, data);
-                let hessian = Hessian::at(&mut likelihood, &arrival.params, &domain);
+                let hessian = Hessian::at(&mut likelihood, &device_fit.params, &domain);
                 let is_edge = (0..start.len()).any(|p| {
-                    domain.bound_at(p, arrival.params[p]).is_some()
-                        || (arrival.params[p].abs() < 1e-3 && domain.kinked.get(p) == Some(&true))
+                    domain.bound_at(p, device_fit.params[p]).is_some()
+                        || (device_fit.params[p].abs() < 1e-3 && domain.kinked.get(p) == Some(&true))
                 });
                 let all: Vec<usize> = (0..start.len()).collect();
-                let matrix = expansion(&mut likelihood, data, &arrival.params, true).matrix;
+                let matrix = expansion(&mut likelihood, data, &device_fit.params, true).matrix;
                 let is_sound = cholesky(&matrix, &all, all.len())
                     .is_some_and(|(_, condition)| condition < if tested.is_single() { 1e2 } else { 1e6 });
-                if !arrival.converged {
-                    assert_eq!(arrival.variance, None, "no variance elsewhere");
+                if !device_fit.converged {
+                    assert_eq!(device_fit.variance, None, "no variance elsewhere");
                 } else if !is_edge && is_sound && hessian.is_positive_definite() {
                     let expected = hessian.variance(param);
-                    let found = arrival.variance.expect("there is one");
+                    let found = device_fit.variance.expect("there is one");
                     let off = (found - expected).abs() / expected / tested.parity.variance;
                     assert!(off <= 1.0, "seed {seed}: {found} is not {expected}");
                     (n_compared, worst) = (n_compared + 1, worst.max(off));

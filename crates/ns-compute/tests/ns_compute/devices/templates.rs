@@ -23,7 +23,7 @@ pub(crate) fn inputs_of(model: &Model, seed: u64) -> Inputs {
     Inputs::new(model, &model.samples.iter().enumerate().map(selection).collect::<Vec<_>>()).expect("its samples")
 }
 
-/// Rows of inputs (R × M) near those of the model, as the device has them.
+/// Input vectors (R × M) near those of the model, as the device has them.
 pub(crate) fn rows_of(tested: &TestDevice, model: &Model, inputs: &Inputs, random: &mut Random, n: usize) -> Vec<f64> {
     let values = inputs.values(model);
     (0..n)
@@ -45,7 +45,7 @@ pub(crate) struct Off {
     n_outside: usize,
 }
 
-/// Holds the gradients of `rows` (R × M) at `points` (R × P) against the CPU.
+/// Compares the gradients of `rows` (R × M) at `points` (R × P) with the CPU.
 pub(crate) fn hold(
     tested: &TestDevice,
     model: &Model,
@@ -117,7 +117,7 @@ fn gradients_by_templates_of_odd_models_are_the_cpus() {
     }
 }
 
-/// Holds `ours` against `theirs`, to rounding beside the largest of them.
+/// Compares `ours` with `theirs`, to rounding beside the largest of them.
 fn require_close(ours: &[f64], theirs: &[f64], what: &str) {
     let finite = theirs.iter().filter(|value| value.is_finite());
     let scale = finite.fold(0.0, |most: f64, value| most.max(value.abs()));
@@ -180,15 +180,19 @@ fn fits_of_rows_end_in_each_rows_minimum() {
                 kinked: &domain.kinked,
                 variance_of: None,
             };
-            let arrivals = device.fit(&task).expect("it computes");
+            let device_fits = device.fit(&task).expect("it computes");
             let mut cpu = DifferentiableSession::new(&model, inputs.clone());
-            for (i, arrival) in arrivals.iter().enumerate().filter(|(_, arrival)| arrival.converged) {
+            for (i, device_fit) in device_fits.iter().enumerate().filter(|(_, device_fit)| device_fit.converged) {
                 cpu.set_inputs(&rows[i % 3 * inputs.len()..][..inputs.len()]);
-                let value = cpu.nll(&arrival.params);
-                assert!((value - arrival.nll).abs() <= 1e-11 * value.abs().max(1.0), "{value} is not {}", arrival.nll);
-                assert_eq!(arrival.nll.to_bits(), arrivals[i % 3].nll.to_bits(), "the same row");
+                let value = cpu.nll(&device_fit.params);
+                assert!(
+                    (value - device_fit.nll).abs() <= 1e-11 * value.abs().max(1.0),
+                    "{value} is not {}",
+                    device_fit.nll
+                );
+                assert_eq!(device_fit.nll.to_bits(), device_fits[i % 3].nll.to_bits(), "the same row");
             }
-            assert!(arrivals.iter().filter(|arrival| arrival.converged).count() > 4, "seed {seed}");
+            assert!(device_fits.iter().filter(|device_fit| device_fit.converged).count() > 4, "seed {seed}");
         }
     }
 }

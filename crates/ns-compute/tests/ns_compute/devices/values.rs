@@ -16,7 +16,7 @@ pub(crate) struct Off {
     pub(crate) n_outside: usize,
 }
 
-/// Holds what `tested` makes of `points` (N × P) against the CPU; `each` has as many data sets as
+/// Compares what `tested` makes of `points` (N × P) with the CPU; `each` has as many data sets as
 /// there are points, or one.
 pub(crate) fn hold(tested: &TestDevice, model: &Model, each: &[Data], points: &[f64], off: &mut Off) {
     let n_params = model.n_params();

@@ -39,7 +39,7 @@ class Named(np.ndarray):
 
 
 class Limits(Named):
-    """Ranges (P × 2). One that is set to None is open, and so is an end that is None."""
+    """Ranges (P × 2). One that is set to None is open, and so is an end set to None."""
 
     def __getitem__(self, key):
         found = super().__getitem__(key)
