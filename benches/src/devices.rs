@@ -30,16 +30,15 @@ const N_ITEMS: usize = 1024;
 #[derive(Debug, Args)]
 pub(crate) struct DevicesArgs {
     /// Where to compute
-    #[arg(long, value_parser = ["cuda", "metal", "emulated"], default_value = "cuda")]
-    device: String,
+    #[arg(long, default_value = "cuda")]
+    device: Backend,
     /// Toys of each ensemble
     #[arg(long, default_value_t = 10_000)]
     toys: u64,
 }
 
 pub(crate) fn run(arguments: &DevicesArgs) -> Result<(), Box<dyn Error>> {
-    let backend = Backend::ALL.into_iter().find(|backend| backend.name() == arguments.device);
-    let device = Device::open(backend.ok_or("an unknown device")?, 0)?;
+    let device = Device::open(arguments.device, 0)?;
     println!("{} ({}), {} threads of the CPU.", device.properties().name, device.precision(), all_threads());
     for (name, model) in models()? {
         println!("\n`{name}`, {} parameters, {} bins:\n", model.n_params(), model.observed.main.len());

@@ -1,7 +1,7 @@
 //! Tests that a missing value or gradient is an error with a reason, and that no gradient is
 //! written.
 
-use crate::{Quantity, inputs_of, session_of};
+use super::{Quantity, inputs_of, session_of};
 use ns_core::spec::ModifierData;
 use ns_core::templates::TemplateVariations;
 use ns_inference::FitOptions;

@@ -1,7 +1,7 @@
 //! Tests toys against exact sums and asymptotic formulas: right distributions, the same bits for
 //! any threads and batches, and complete results.
 
-mod common;
+use crate::common;
 
 use common::StopAfter;
 use ns_compute::CpuLikelihood;
@@ -23,6 +23,7 @@ use ns_inference::toys::{
 };
 use ns_inference::{FitOptions, MultiStart, Problem, fit};
 use ns_testkit::assert_close;
+use ns_testkit::published::data_folder;
 use ns_testkit::random::Shape;
 use ns_testkit::small::{self, one_channel, region, sample};
 use std::convert::Infallible;
@@ -382,14 +383,11 @@ fn cancelled_runs_return_complete_batches_in_order() {
 }
 
 #[test]
+#[ignore = "needs published likelihoods"]
 fn toys_of_published_likelihoods_end_in_their_lowest_minima() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/workspaces");
+    let folder = data_folder().join("workspaces");
     for name in ["atlas_tHu_fcnc", "atlas_tttt"] {
-        let path = std::path::Path::new(folder).join(format!("{name}.json"));
-        if !path.exists() {
-            println!("skipped: no {}", path.display());
-            continue;
-        }
+        let path = folder.join(format!("{name}.json"));
         let request = ns_translate::LoadRequest::new(ns_translate::DocumentSource::Path(path));
         let workspace = ns_translate::load(&request).expect("a published workspace");
         let model = compile(&workspace, &CompileOptions::default()).expect("a valid workspace");

@@ -3,7 +3,7 @@
 //!
 //! Legend: N batch elements, M inputs.
 
-use crate::{GENTLE, Session, inputs_of, session_of, walk};
+use super::{GENTLE, Session, inputs_of, session_of, walk};
 use ns_compute::DifferentiableSession;
 use ns_core::batch::{BatchError, BatchFit, BatchFixed, BatchMinimizer, BatchTask, TemplateBatchMinimizer};
 use ns_core::interpolate::Interpolation;

@@ -1,6 +1,6 @@
 //! Tests rankings on the CPU against explicit fits, the covariance, and published impacts.
 
-mod common;
+use crate::common;
 
 use common::StopAfter;
 use ns_compute::CpuLikelihood;
@@ -16,10 +16,10 @@ use ns_inference::ranking::{
 };
 use ns_inference::{FitOptions, FitResult, MultiStart, Problem, Uncertainties, fit};
 use ns_testkit::assert_close;
+use ns_testkit::published::data_folder;
 use ns_testkit::random::{self, Shape};
 use ns_testkit::small::{self, one_channel, region, sample};
 use std::num::NonZeroUsize;
-use std::path::Path;
 
 fn fit_data(model: &Model, data: &Data, options: &FitOptions) -> FitResult {
     let mut likelihood = CpuLikelihood::new(model);
@@ -275,21 +275,18 @@ fn a_cancelled_ranking_returns_completed_entries_and_no_sums() {
     assert!(stopped.warnings[0].starts_with("stopped after 3 of "), "{:?}", stopped.warnings);
 }
 
-/// Returns a published model if it is available.
-fn published(name: &str) -> Option<Model> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/workspaces").join(name);
-    if !path.is_file() {
-        println!("skipped: no published workspace {}", path.display());
-        return None;
-    }
+/// Returns a published model.
+fn published(name: &str) -> Model {
+    let path = data_folder().join("workspaces").join(name);
     let request = ns_translate::LoadRequest::new(ns_translate::DocumentSource::Path(path));
     let workspace = ns_translate::load(&request).expect("published");
-    Some(compile(&workspace, &CompileOptions::default()).expect("published"))
+    compile(&workspace, &CompileOptions::default()).expect("published")
 }
 
 #[test]
+#[ignore = "needs published likelihoods"]
 fn the_leading_impact_of_the_published_four_top_likelihood_is_known() {
-    let Some(model) = published("atlas_tttt.json") else { return };
+    let model = published("atlas_tttt.json");
     let methods = RankingMethods { classic: true, global: false, covariance: false };
     let result = rank(&model, &RankingOptions { methods, ..options(&model) });
     let first = &result.entries[0];

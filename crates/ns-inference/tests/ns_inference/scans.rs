@@ -1,7 +1,7 @@
 //! Tests scans and contours on the CPU: known curves, brute force, intervals, finite ranges,
 //! several minima, and threads.
 
-mod common;
+use crate::common;
 
 use common::StopAfter;
 use ns_compute::CpuLikelihood;

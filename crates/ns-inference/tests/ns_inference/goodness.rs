@@ -12,6 +12,7 @@ use ns_inference::chi_squared::upper_tail;
 use ns_inference::gof::{GoodnessOfFit, goodness_of_fit, saturated_deviance};
 use ns_inference::{FitOptions, Problem, fit, parallel};
 use ns_testkit::assert_close;
+use ns_testkit::published::data_folder;
 use ns_testkit::random::{self, Random, Shape};
 use ns_testkit::small::{self, one_channel, region, sample};
 use ns_translate::{DocumentSource, LoadRequest, load};
@@ -203,12 +204,9 @@ fn tails_of_chi_squared_match_forty_digit_arithmetic() {
 }
 
 #[test]
+#[ignore = "needs published likelihoods"]
 fn published_fits_have_their_known_p_values() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/workspaces");
-    if !folder.is_dir() {
-        println!("skipped: no published workspaces in {}", folder.display());
-        return;
-    }
+    let folder = data_folder().join("workspaces");
     for (name, n_dof, p_value) in [("atlas_tHu_fcnc", 35, 0.81), ("atlas_tttt", 25, 0.95)] {
         let workspace =
             load(&LoadRequest::new(DocumentSource::Path(folder.join(format!("{name}.json"))))).expect("published");

@@ -1,7 +1,7 @@
 //! Tests that the starting point of fits changes only the run time: warm starts, starts from the
 //! minima of a device, and a device that fails.
 
-use crate::{GENTLE, Quantity, SHAPE, Session, inputs_of, session_of, tight, walk};
+use super::{GENTLE, Quantity, SHAPE, Session, inputs_of, session_of, tight, walk};
 use ns_compute::CpuLikelihood;
 use ns_core::Model;
 use ns_core::batch::{BatchError, BatchFit, BatchFixed, BatchMinimizer, BatchTask, TemplateMinimizer};

@@ -1,0 +1,15 @@
+//! Tests of every procedure: against independent implementations, exhaustive searches, published
+//! numbers, and against each other.
+
+mod accelerators;
+mod common;
+mod coverage;
+mod differentiable;
+mod fits;
+mod goodness;
+mod hypothesis_tests;
+mod minima;
+mod rankings;
+mod scans;
+mod toys;
+mod yields;
