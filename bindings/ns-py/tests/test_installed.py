@@ -114,7 +114,7 @@ def test_the_verbs_of_python_are_named_by_the_command_that_cargo_builds(root):
     for verb in _OF_PYHF:
         assert nextstat.command([verb, "--help"]).exit_code == 0
         refused = subprocess.run([built, verb], capture_output=True, text=True, check=False)
-        assert refused.returncode == 2 and f"`{verb}` comes with the Python package" in refused.stderr
+        assert refused.returncode == 2 and f"`{verb}` is part of the Python package" in refused.stderr
 
 
 @pytest.mark.parametrize("entry", ["nextstat-0.10.1.dist-info", "nextstat-0.10.1-py3.11.egg-info"])

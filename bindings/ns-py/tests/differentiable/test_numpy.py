@@ -45,7 +45,7 @@ def test_rows_are_evaluated_one_by_one():
     found = session.q_mu(rows, [1.5, 2.0])
     assert found.value.shape == (2,) and found.by_inputs.shape == (2, session.n_inputs)
     assert found.value[1] == pytest.approx(float(session.q_mu(rows[1], 2.0).value), rel=1e-12)
-    with pytest.raises(nextstat.ParameterError, match="3 values of `mu` for 2 rows"):
+    with pytest.raises(nextstat.ParameterError, match="3 values of `mu` for 2 input vectors"):
         session.q_mu(rows, [1.0, 2.0, 3.0])
 
 
