@@ -23,7 +23,6 @@
 //!     channels: vec![Channel { name: "SR".into(), samples: vec![signal, background] }],
 //!     observations: vec![Observation { name: "SR".into(), data: vec![12.0] }],
 //!     measurements: vec![Measurement { name: "m".into(), poi: Some("mu".into()), parameters: vec![] }],
-//!     version: "1.0.0".into(),
 //! };
 //! let model = compile(&workspace, &CompileOptions::default())?;
 //! let mut likelihood = CpuLikelihood::new(&model);

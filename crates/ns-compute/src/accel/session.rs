@@ -63,7 +63,6 @@ const LARGEST_SINGLE_RATE: f64 = 1e8;
 /// #     channels: vec![Channel { name: "SR".into(), samples: vec![signal, background] }],
 /// #     observations: vec![Observation { name: "SR".into(), data: vec![12.0] }],
 /// #     measurements: vec![Measurement { name: "m".into(), poi: Some("mu".into()), parameters: vec![] }],
-/// #     version: "1.0.0".into(),
 /// # };
 /// use ns_compute::accel::{BatchPoints, DeviceSession};
 /// use ns_core::batch::BatchData;

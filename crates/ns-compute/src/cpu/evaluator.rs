@@ -23,7 +23,6 @@ use std::sync::Arc;
 /// #     channels: vec![Channel { name: "SR".into(), samples: vec![signal, background] }],
 /// #     observations: vec![Observation { name: "SR".into(), data: vec![12.0] }],
 /// #     measurements: vec![Measurement { name: "m".into(), poi: Some("mu".into()), parameters: vec![] }],
-/// #     version: "1.0.0".into(),
 /// # };
 /// use ns_compute::CpuLikelihood;
 /// use ns_core::{CompileOptions, Curvature, Likelihood, compile, curvature::Arrowhead};
