@@ -17,8 +17,8 @@ use ns_core::{Data, DataLikelihood, Model};
 /// let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
 /// let mut problem = Problem::new(&model, &mut likelihood, &options);
 /// let limits = limit(&mut problem, model.poi().unwrap(), LimitOptions::default());
-/// // 1.96 √50 events are excluded, and a little more.
-/// assert!((limits.observed.unwrap() - 2.88).abs() < 0.05);
+/// // 15.17 events: where 2 (s - 50 ln(1 + s/50)) is 1.96².
+/// assert!((limits.observed.unwrap() - 15.17 / 5.0).abs() < 1e-2);
 /// ```
 #[derive(Debug)]
 pub struct Problem<'a, L: ?Sized> {

@@ -48,8 +48,8 @@ impl ScanValues {
     /// `points` values from `start` to `stop`, equally far apart.
     ///
     /// ```
-    /// use ns_inference::scan::Values;
-    /// assert_eq!(Values::between(0.0, 5.0, 3), Values::Given(vec![0.0, 2.5, 5.0]));
+    /// use ns_inference::scan::ScanValues;
+    /// assert_eq!(ScanValues::between(0.0, 5.0, 3), ScanValues::Given(vec![0.0, 2.5, 5.0]));
     /// ```
     #[must_use]
     pub fn between(start: f64, stop: f64, points: usize) -> Self {
