@@ -7,8 +7,8 @@ distribution.
 Writes wheels for manylinux2014 (glibc 2.17 and newer) on x86-64 and aarch64, a static x86-64 binary
 of the command with its licences, the source distribution, and SHA256SUMS into the output folder.
 Zig links every target, so a cross compiler is not needed. The tools (scripts/dist_requirements.txt)
-are installed into a virtual environment of their own. Two builds of one commit with the same
-compiler give the same bytes: paths are remapped and times are those of the commit.
+are installed into a virtual environment of their own. Paths are remapped and times are those of
+the commit, so that two builds of one commit can agree to the byte; that has not been tested.
 
 Each target needs Rust's standard library for it (`rustup target add`). Where that cannot be
 fetched, `--build-std` compiles the standard library from the component `rust-src`. Standard library

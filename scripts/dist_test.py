@@ -32,7 +32,7 @@ TOLERANCE = 1e-9
 DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
 # Older than what NumPy's newest wheels ask for is not offered for recent Pythons.
 NUMPY_PLATFORMS = ["manylinux2014", "manylinux_2_17", "manylinux_2_27", "manylinux_2_28"]
-FIT = "import json, nextstat; print(json.dumps(nextstat.fit(nextstat.load_workspace('/work/simple.json')).to_dict()))"
+FIT = "import json, nextstat; print(json.dumps(nextstat.fit(nextstat.load_workspace('/trial/simple.json')).to_dict()))"
 # How the minimiser got there, and with what; not what it found.
 ABOUT_THE_RUN = {"edm", "projected_gradient", "n_iterations", "n_evaluations", "nextstat_version"}
 
@@ -161,7 +161,7 @@ class BareRoot:
     def run(self, *command):
         """Runs a program of the root; its path must be whole, because an emulator looks for
         none."""
-        environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": "/work"}
+        environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": "/trial"}
         return run([self.chroot, self.folder, *self.prefix, *command], env=environment)
 
     def python_version(self):
@@ -187,12 +187,12 @@ def test_wheel(machine, arguments, wanted):
     python = root.python_version()
     wheels = arguments.work / f"wheels-{python}-{machine}"
     download_numpy(wheels, python, machine)
-    for name in ("venv", "wheels", "work"):
+    for name in ("venv", "wheels", "trial"):
         shutil.rmtree(root.folder / name, ignore_errors=True)
     shutil.copytree(wheels, root.folder / "wheels")
     shutil.copy(wheel, root.folder / "wheels")
-    (root.folder / "work").mkdir()
-    shutil.copy(EXAMPLE, root.folder / "work/simple.json")
+    (root.folder / "trial").mkdir()
+    shutil.copy(EXAMPLE, root.folder / "trial/simple.json")
     # The environment's own pip would be a second installation by emulated programs; the wheel of
     # pip runs as it is.
     root.run("/usr/bin/python3", "-m", "venv", "--without-pip", "/venv")
@@ -200,7 +200,7 @@ def test_wheel(machine, arguments, wanted):
     install = [f"/usr/share/python-wheels/{pip.name}/pip", "install", "--no-index", "--find-links", "/wheels", "--no-compile"]
     start = time.monotonic()
     root.run("/venv/bin/python3", *install, "nextstat-rs")
-    fitted = root.run("/venv/bin/python3", "/venv/bin/nextstat", "fit", "/work/simple.json", "--quiet")
+    fitted = root.run("/venv/bin/python3", "/venv/bin/nextstat", "fit", "/trial/simple.json", "--quiet")
     seconds = time.monotonic() - start
     compare(fitted, wanted, "the command")
     fitted_in_python = json.loads(root.run("/venv/bin/python3", "-c", FIT))
