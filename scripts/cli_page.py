@@ -27,8 +27,9 @@ it.
   contains names as they are.
 - Optional values take an equals sign: `--minos=NAME`, `--multi-start=100`, `--asimov=0`.
 - Results do not depend on `--threads`, to the bit.
-- The `nextstat` of the Python package has three more verbs, `xml2json`, `json2xml` and
-  `contrib download`: see [compatibility.md](compatibility.md#histfactory-xml).
+- `xml2json`, `json2xml` and `contrib` run in the Python package and have their own `--help`: see
+  [compatibility.md](compatibility.md#histfactory-xml). A command without the package passes them on
+  to `python3 -m nextstat`, or to the Python that `NEXTSTAT_PYTHON` names.
 - Work that takes more than half a second shows its progress on a terminal. Ctrl-C stops it and
   keeps the results obtained until then (exit code 130).
 - `evaluate` reads a JSON list of parameter vectors in pyhf's order. For each vector it prints
@@ -47,6 +48,8 @@ those that the verb takes.
 MODEL_VERB = ["fit"]
 #: Verbs that must have an option so that it counts as shared.
 N_SHARING = 3
+#: Verbs without a section: they run elsewhere, or have nothing to say.
+LEFT_OUT = ("help", "completions", "xml2json", "json2xml", "contrib")
 
 
 def help_text(nextstat, verb):
@@ -65,7 +68,7 @@ def verbs(nextstat):
         return [line.split()[0] for line in listed.splitlines() if line.startswith("  ") and line[2] != " "]
 
     for word in commands([]):
-        if word in ("help", "completions"):
+        if word in LEFT_OUT:
             continue
         yield [word]
         yield from ([word, part] for part in commands([word]) if part != "help")

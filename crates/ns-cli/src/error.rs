@@ -85,6 +85,12 @@ pub(crate) enum CliError {
     /// Two documents that both come from standard input.
     #[error("only one document can be read from standard input")]
     TwoFromStdin,
+    /// A verb of the Python package without a Python.
+    #[error("`{verb}` runs in the Python package, and `{python}` cannot be run")]
+    NoPython { verb: &'static str, python: String, source: io::Error },
+    /// A verb of the Python package, which is not there.
+    #[error("`{verb}` runs in the Python package nextstat-rs, which `{python}` does not have")]
+    NoPythonPackage { verb: &'static str, python: String },
     /// The result cannot be written.
     #[error("cannot write {name}")]
     Unwritable {
@@ -142,6 +148,10 @@ impl CliError {
             Self::NoDocument => Some("name a file, or `-` for standard input".to_owned()),
             Self::NotByToys { .. } => Some("`nextstat hypotest-toys` has the options of tests by toys".to_owned()),
             Self::NoPatchName { path } => Some(format!("`nextstat patchset list {path}` lists the names")),
+            Self::NoPython { .. } => Some("NEXTSTAT_PYTHON names the Python to use".to_owned()),
+            Self::NoPythonPackage { .. } => Some(
+                "`pip install 'nextstat-rs[xmlio]'` installs it; NEXTSTAT_PYTHON names the Python to use".to_owned(),
+            ),
             Self::NeedsTwo { .. } => Some("name two parameters with `--parameter`".to_owned()),
             _ => None,
         }

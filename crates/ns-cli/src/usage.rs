@@ -11,10 +11,6 @@ use std::io::{self, Write as _};
 /// Options whose value is optional and therefore needs an equals sign.
 const JOINED: [&str; 3] = ["--minos", "--multi-start", "--asimov"];
 
-/// Verbs of pyhf that only the `nextstat` of the Python package has, because they need ROOT files
-/// or the network.
-const IN_PYTHON: [&str; 3] = ["xml2json", "json2xml", "contrib"];
-
 /// Prints help and version to standard output, and usage errors to standard error with exit code 2.
 /// A closed pipe is not an error.
 pub(crate) fn explain(error: &clap::Error, arguments: &[OsString]) -> u8 {
@@ -32,14 +28,6 @@ pub(crate) fn explain(error: &clap::Error, arguments: &[OsString]) -> u8 {
         let given = arguments.iter().find_map(|arg| JOINED.into_iter().find(|option| arg == *option));
         if let Some(option) = given {
             hint(&format!("write a value of `{option}` with an equals sign: `{option}=VALUE`"));
-        }
-    }
-    if error.kind() == ErrorKind::InvalidSubcommand {
-        let verb = arguments.get(1).and_then(|arg| IN_PYTHON.into_iter().find(|verb| arg == *verb));
-        if let Some(verb) = verb {
-            hint(&format!(
-                "`{verb}` is part of the Python package: run `pip install 'nextstat-rs[xmlio]'`, then `nextstat {verb}`"
-            ));
         }
     }
     crate::UNUSABLE

@@ -14,6 +14,7 @@ mod fit;
 mod gof;
 mod hypotest;
 mod hypotest_toys;
+mod in_python;
 mod inspect;
 mod limit;
 mod patchset;
@@ -47,7 +48,7 @@ Results are JSON on standard output. If standard error is a terminal, a summary 
 pub(crate) const EXIT_CODES: &str = exit_codes!();
 
 const AFTER_HELP: &str = concat!(
-    "The `nextstat` of the Python package also has `xml2json` and `json2xml` (HistFactory XML with its ROOT files) and `contrib download`.\n\n",
+    "xml2json, json2xml and contrib run in the Python package (pip install 'nextstat-rs[xmlio]'), with the `python3` of the search path or that of NEXTSTAT_PYTHON.\n\n",
     exit_codes!()
 );
 
@@ -79,6 +80,8 @@ pub(crate) enum Status {
     Failed,
     /// Interrupted by Ctrl-C, with partial results: exit code 130.
     Interrupted,
+    /// As the program ended that the verb was passed on to, with its exit code.
+    Passed(u8),
 }
 
 impl Status {
@@ -93,6 +96,7 @@ impl Status {
             Self::Done => 0,
             Self::Failed => 1,
             Self::Interrupted => 130,
+            Self::Passed(code) => code,
         }
     }
 }
@@ -164,6 +168,14 @@ verbs! {
     Patchset: patchset::PatchsetArgs,
     /// Print the digest of a workspace, as patch sets contain it
     Digest: digest::DigestArgs,
+    /// Convert HistFactory XML with its ROOT files to a workspace
+    #[command(name = "xml2json")]
+    Xml2Json: in_python::Xml2JsonArgs,
+    /// Convert a workspace to HistFactory XML with a ROOT file
+    #[command(name = "json2xml")]
+    Json2Xml: in_python::Json2XmlArgs,
+    /// Download published likelihoods
+    Contrib: in_python::ContribArgs,
     /// List the devices, test those that are available, and say why the others are not
     Devices: devices::DevicesArgs,
     /// Print a completion script for a shell

@@ -1,21 +1,27 @@
-"""The command as the wheel installs it: that of the engine, with the verbs of the pyhf shim."""
+"""The command as the wheel installs it: that of the engine, with the verbs that are written in
+Python.
+"""
 
+import importlib
 import sys
 
 from ._installed import warn_if_mixed
 
-# Verbs that need ROOT files or the network.
-_OF_PYHF = ("xml2json", "json2xml", "contrib")
+#: Verbs that are written in Python, and the modules whose `main(arguments, program)` runs them. The
+#: engine's command has the same names and passes them on to this module.
+VERBS = {
+    "xml2json": "nextstat.pyhf._cli",
+    "json2xml": "nextstat.pyhf._cli",
+    "contrib": "nextstat.pyhf._cli",
+}
 
 
 def main() -> int:
     """Runs the command with the arguments of this process; returns its exit code."""
     # `nextstat/__init__.py` may be the other distribution's.
     warn_if_mixed()
-    if sys.argv[1:2] and sys.argv[1] in _OF_PYHF:
-        from .pyhf._cli import main as verb
-
-        return verb(sys.argv[1:], "nextstat")
+    if sys.argv[1:2] and sys.argv[1] in VERBS:
+        return importlib.import_module(VERBS[sys.argv[1]]).main(sys.argv[1:], "nextstat")
     from ._command import main as command
 
     return command()

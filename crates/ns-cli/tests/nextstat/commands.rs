@@ -64,7 +64,6 @@ snapshot!(fit_with_an_element_out_of_range, "fit", "simple.json", "--fix", "unco
 snapshot!(fit_with_a_value_that_is_not_a_number, "fit", "simple.json", "--fix", "mu=nan");
 snapshot!(fit_with_minos_of_a_fixed_parameter, "fit", "simple.json", "--fix", "mu=1", "--minos");
 snapshot!(fit_with_a_blank_for_the_equals_sign, "fit", "simple.json", "--minos", "mu");
-snapshot!(a_verb_of_the_python_package, "xml2json", "config/FitConfig.xml");
 snapshot!(fit_with_an_unknown_code, "fit", "simple.json", "--interpolation", "histosys=code4");
 snapshot!(fit_with_a_misspelt_poi, "fit", "simple.json", "--poi", "Mu");
 snapshot!(fit_with_half_a_patch_set, "fit", "background.json", "--patchset", "signals.json");

@@ -5,6 +5,7 @@ mod devices;
 mod docs;
 mod files;
 mod gallery;
+mod in_python;
 mod pyhf_commands;
 mod reports;
 mod support;
