@@ -9,9 +9,9 @@ use ns_compute::cpu::ModelPlan;
 use ns_core::likelihood::diagnose;
 use ns_core::spec::Workspace;
 use ns_core::summary::summarize;
-use ns_core::{Constraint, Data, Model};
+use ns_core::{CompileError, CompileOptions, Constraint, Data, Model};
 use ns_translate::pyhf::{from_value, read_value, write_workspace};
-use ns_translate::{DocumentSource, LoadRequest, load};
+use ns_translate::{DocumentSource, LoadRequest, LoadedWorkspace, load_document};
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -41,8 +41,21 @@ pub(crate) struct PyModel {
 
 impl PyModel {
     pub(crate) fn of(py: Python<'_>, workspace: Workspace, choice: Choice) -> PyResult<Self> {
+        Self::compile(py, choice, |options| CompiledModel::new(workspace, options))
+    }
+
+    /// Compiles a workspace and keeps the text that it was read from.
+    fn of_document(py: Python<'_>, loaded: LoadedWorkspace, choice: Choice) -> PyResult<Self> {
+        Self::compile(py, choice, |options| CompiledModel::from_loaded(loaded, options))
+    }
+
+    fn compile(
+        py: Python<'_>,
+        choice: Choice,
+        compile: impl FnOnce(&CompileOptions) -> Result<CompiledModel, CompileError> + Send,
+    ) -> PyResult<Self> {
         let options = choice.options(py)?;
-        let made = py.detach(|| CompiledModel::new(workspace, &options));
+        let made = py.detach(|| compile(&options));
         let compiled = made.map_err(|problem| error::compile(py, &problem))?;
         Ok(Self { choice, model: Arc::clone(compiled.model()), compiled, names: PyOnceLock::new() })
     }
@@ -88,9 +101,10 @@ impl PyModel {
                 "`Model` takes JSON in bytes: `load_workspace` reads files, `model_of` takes dictionaries and text";
             return Err(PyTypeError::new_err(message));
         };
-        let read = || read_value(workspace).and_then(|value| from_value(&value));
+        let document = workspace.to_vec();
+        let read = || read_value(&document).and_then(|value| from_value(&value));
         let workspace = py.detach(read).map_err(|problem| error::document(py, &problem.into()))?;
-        Self::of(py, workspace, choice.unwrap_or_default())
+        Self::of_document(py, LoadedWorkspace { workspace, document }, choice.unwrap_or_default())
     }
 
     /// Reads a file, applies the patch of a set and then patches, and compiles.
@@ -100,8 +114,8 @@ impl PyModel {
         let patches = patches.into_iter().map(DocumentSource::Path).collect();
         let request =
             LoadRequest { workspace: DocumentSource::Path(workspace), patches, patchset: patchset.zip(patch_name) };
-        let workspace = py.detach(|| load(&request)).map_err(|problem| error::document(py, &problem))?;
-        Self::of(py, workspace, choice)
+        let loaded = py.detach(|| load_document(&request)).map_err(|problem| error::document(py, &problem))?;
+        Self::of_document(py, loaded, choice)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
