@@ -82,7 +82,7 @@ format: ## format the Rust sources
 bench: ## measure evaluations and fits of the named cases
 	$(CARGO) run --release --locked --quiet --package ns-benches -- cases --data $(DATA_DIR)
 
-bench-python: build ## measure the Python package in .venv against the command of the same build
+bench-python: build py ## measure the Python package in .venv against the command of the same build
 	$(CARGO) build --release --locked --package ns-benches
 	$(VENV)/bin/python benches/python.py --data $(DATA_DIR) --bin $(TARGET_DIR)/release
 

@@ -42,10 +42,11 @@ def main():
     python = scripts / ("python.exe" if os.name == "nt" else "python")
     pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     if arguments.build:
-        # An optimised build, by what pyproject.toml names as its builder; for tests with the
-        # emulation of a GPU, which needs POSIX.
+        # By what pyproject.toml names as its builder. For tests with the emulation of a GPU, which
+        # needs POSIX, and in the profile of the Rust tests, which has compiled the dependencies.
+        profile = "" if arguments.no_tests else " --profile dev"
         features = "" if arguments.no_tests or os.name == "nt" else " --features emulated"
-        environment = {**os.environ, "MATURIN_PEP517_ARGS": os.environ.get("MATURIN_PEP517_ARGS", "--locked") + features}
+        environment = {**os.environ, "MATURIN_PEP517_ARGS": os.environ.get("MATURIN_PEP517_ARGS", "--locked") + profile + features}
         subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", arguments.folder, PACKAGE], check=True, env=environment)
     # `dist` has wheels for other processors, too.
     machine = platform.machine().lower()
