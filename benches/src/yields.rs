@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &YieldsArgs) -> Result<(), Box<dyn Error>> {
         (
             "yields before the fit",
             repeat(budget, || {
-                drop(black_box(yields::prefit(&Problem::new(&model, &mut likelihood, &options), threads)));
+                drop(black_box(yields::prefit(&Problem::new(&model, &mut likelihood, &options), &model, threads)));
             }),
         ),
         (
@@ -65,6 +65,7 @@ pub(crate) fn run(arguments: &YieldsArgs) -> Result<(), Box<dyn Error>> {
             repeat(budget, || {
                 drop(black_box(yields::postfit(
                     &mut Problem::new(&model, &mut likelihood, &options),
+                    &model,
                     &result,
                     threads,
                 )));

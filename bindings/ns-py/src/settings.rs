@@ -27,7 +27,8 @@ pub(crate) fn annotate(analysis: &Analysis, document: &Bound<'_, PyDict>) -> PyR
 
 /// Reads `settings`, of which each may be absent or None.
 ///
-/// They are `data`, `init`, `fixed`, `bounds`, `multi_start`, `seed`, `threads` and `device`.
+/// They are `data`, `init`, `fixed`, `bounds`, `fit_channels`, `mask`, `multi_start`, `seed`,
+/// `threads` and `device`.
 pub(crate) fn analysis(py: Python<'_>, model: &PyModel, settings: &Bound<'_, PyDict>) -> PyResult<Analysis> {
     let settings = read(py, model.model(), settings)?;
     // An upload takes long enough to let other threads of the interpreter run.
@@ -45,6 +46,8 @@ fn read(py: Python<'_>, model: &Model, settings: &Bound<'_, PyDict>) -> PyResult
             None => DataSource::Observed,
             Some(values) => DataSource::Given(data(model, &values)?),
         },
+        fit_channels: names(settings, "fit_channels")?,
+        mask: names(settings, "mask")?,
         start: item(settings, "init")?.map_or(Ok(Start::Model), |values| start(model, &values))?,
         fixed: FIXED.read(item(settings, "fixed")?, |name, value| {
             number(value, || format!("`fixed`: the value of `{name}`"))
@@ -64,6 +67,11 @@ fn backend(name: &Bound<'_, PyAny>) -> PyResult<Backend> {
 
 fn item<'py>(settings: &Bound<'py, PyDict>, key: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
     Ok(settings.get_item(key)?.filter(|value| !value.is_none()))
+}
+
+/// Reads a list of names.
+fn names(settings: &Bound<'_, PyDict>, key: &str) -> PyResult<Vec<String>> {
+    item(settings, key)?.map_or(Ok(Vec::new()), |names| names.extract())
 }
 
 /// Reads the two ends of the range of the parameter `name`.

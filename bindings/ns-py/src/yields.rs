@@ -25,7 +25,7 @@ fn yields_model<'py>(py: Python<'py>, model: &PyModel, settings: &Bound<'py, PyD
 }
 
 fn channels<'py>(py: Python<'py>, yields: &Yields) -> PyResult<Bound<'py, PyList>> {
-    let (model, data) = (yields.fit.model(), yields.fit.analysis.data());
+    let (model, data) = (yields.fit.analysis.whole_model(), yields.fit.analysis.whole_data());
     let channels = PyList::empty(py);
     for (c, (before, after)) in yields.prefit.iter().zip(&yields.postfit).enumerate() {
         let channel = PyDict::new(py);

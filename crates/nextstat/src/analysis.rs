@@ -39,13 +39,26 @@ use std::sync::{Arc, OnceLock};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Analysis {
+    /// The model that is fitted.
     model: CompiledModel,
+    /// The model with its masked bins, if there are any.
+    whole: Option<Arc<MaskedModel>>,
     settings: Arc<Settings>,
     data: Arc<Data>,
     options: Arc<FitOptions>,
     threads: NonZeroUsize,
     device: Option<Arc<LazyDevice>>,
     cancellation: Option<Arc<dyn Cancellation>>,
+}
+
+/// A model of which some bins are not fitted.
+#[derive(Debug)]
+struct MaskedModel {
+    model: CompiledModel,
+    /// Which bins are masked (B).
+    masked: Vec<bool>,
+    /// The data of all bins.
+    data: Data,
 }
 
 /// A device that is opened when a procedure first needs it.
@@ -74,9 +87,18 @@ impl Analysis {
     pub fn new(model: &CompiledModel, settings: &Settings) -> Result<Self, Error> {
         let options = settings.options(model.model())?;
         let data = settings.data(model.model())?;
+        let masked = settings.masked_bins(model.model())?;
+        let (model, whole, data) = match masked {
+            None => (model.clone(), None, data),
+            Some(masked) => {
+                let (fitted, fitted_data) = (model.without_bins(&masked)?, data.without_bins(&masked));
+                (fitted, Some(Arc::new(MaskedModel { model: model.clone(), masked, data })), fitted_data)
+            }
+        };
         let device = settings.device.map(|backend| LazyDevice { backend, opened: OnceLock::new() });
         Ok(Self {
-            model: model.clone(),
+            model,
+            whole,
             settings: Arc::new(settings.clone()),
             data: Arc::new(data),
             options: Arc::new(options),
@@ -100,10 +122,28 @@ impl Analysis {
         Self { model: self.model.without_devices(), device: None, cancellation: None, ..self.clone() }
     }
 
-    /// Returns the model that the engine works on.
+    /// Returns the model that is fitted, without masked bins.
     #[must_use]
     pub fn model(&self) -> &Model {
         self.model.model()
+    }
+
+    /// Returns the model with all its bins.
+    #[must_use]
+    pub fn whole_model(&self) -> &Model {
+        self.whole.as_ref().map_or(self.model(), |whole| whole.model.model())
+    }
+
+    /// Returns which bins of the whole model (B) are masked; `None` if none are.
+    #[must_use]
+    pub fn masked_bins(&self) -> Option<&[bool]> {
+        self.whole.as_ref().map(|whole| &whole.masked[..])
+    }
+
+    /// Returns the data of all bins, also of those that are masked.
+    #[must_use]
+    pub fn whole_data(&self) -> &Data {
+        self.whole.as_ref().map_or(self.data(), |whole| &whole.data)
     }
 
     /// Returns the model with its workspace.
@@ -112,7 +152,7 @@ impl Analysis {
         &self.model
     }
 
-    /// Returns the data that are fitted.
+    /// Returns the data that are fitted, without masked bins.
     #[must_use]
     pub fn data(&self) -> &Data {
         &self.data

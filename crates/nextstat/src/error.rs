@@ -45,8 +45,10 @@ pub enum Setting {
     AsimovAt,
     Bounds,
     Data,
+    FitChannels,
     Fixed,
     Init,
+    Mask,
     Minos,
     Parameter,
     PoiUncertainty,
@@ -63,8 +65,10 @@ impl Setting {
             Self::AsimovAt => ["--asimov-at", "asimov_at"],
             Self::Bounds => ["--bounds", "bounds"],
             Self::Data => ["--data", "data"],
+            Self::FitChannels => ["--fit-channels", "fit_channels"],
             Self::Fixed => ["--fix", "fixed"],
             Self::Init => ["--init", "init"],
+            Self::Mask => ["--mask", "mask"],
             Self::Minos => ["--minos", "minos"],
             Self::Parameter => ["--parameter", "parameter"],
             Self::PoiUncertainty => ["--poi-uncertainty", "poi_uncertainty"],
@@ -149,6 +153,28 @@ pub enum SettingsError {
         /// Its number of elements.
         len: usize,
     },
+    /// A channel that the model does not have.
+    UnknownChannel {
+        /// The setting that names it.
+        setting: Setting,
+        /// The name.
+        name: String,
+        /// The channel with the most similar name, if one is similar.
+        similar: Option<String>,
+    },
+    /// Bins that a channel does not have.
+    NoSuchBins {
+        /// The setting that names them.
+        setting: Setting,
+        /// The channel with the bins, as given.
+        selection: String,
+        /// The channel.
+        channel: String,
+        /// Its number of bins.
+        n_bins: usize,
+    },
+    /// No bin is left to fit.
+    EverythingMasked,
     /// One parameter set twice.
     SetTwice {
         /// The setting.
@@ -283,6 +309,16 @@ impl SettingsError {
                 format!("`{}` names `{name}`, which has {len} elements", named(setting))
             }
             Self::Vector { name, len, .. } => format!("`{name}` is a vector of {len} parameters"),
+            Self::UnknownChannel { setting, name, .. } => {
+                format!("`{}` names the channel `{name}`, which the model does not have", named(setting))
+            }
+            Self::NoSuchBins { setting, selection, channel, n_bins } => {
+                let bins = if *n_bins == 1 { "1 bin".to_owned() } else { format!("{n_bins} bins") };
+                format!("`{}` names `{selection}`, and the channel `{channel}` has {bins}", named(setting))
+            }
+            Self::EverythingMasked => {
+                format!("`{}` and `{}` leave no bin to fit", named(&Setting::FitChannels), named(&Setting::Mask))
+            }
             Self::SetTwice { setting, name } => format!("`{}` sets `{name}` twice", named(setting)),
             Self::NotFinite { setting, name, value } => {
                 format!("`{}` sets `{name}` to {value}, which is not a finite number", named(setting))
@@ -357,6 +393,14 @@ impl Hint for SettingsError {
             }
             Self::UnknownParameter { .. } => {
                 either("`nextstat inspect` lists the parameters", "`model.par_names` lists the parameters")
+            }
+            Self::UnknownChannel { similar: Some(similar), .. } => Some(format!("did you mean `{similar}`?")),
+            Self::UnknownChannel { .. } => either(
+                "`nextstat inspect` lists the channels; `*` matches any characters",
+                "`model.channels` lists the channels; `*` matches any characters",
+            ),
+            Self::NoSuchBins { channel, .. } => {
+                Some(format!("bins are counted from 0: `{channel}[0]` is the first, `{channel}[0:2]` the first two"))
             }
             Self::Vector { name, .. } => Some(format!("name one element, such as `{name}[0]`")),
             Self::NoPoi(_) => either("name one with `--poi NAME`", "name one: `load_workspace(..., poi=...)`"),

@@ -92,7 +92,7 @@ impl Analysis {
                 IntervalTarget::OfInterest => model.pois.clone(),
                 IntervalTarget::AllFree => all_free(),
                 IntervalTarget::Named(name) if name == ALL && parameters.set(ALL).is_none() => all_free(),
-                IntervalTarget::Named(name) => elements(parameters, Setting::Minos, name)?.collect(),
+                IntervalTarget::Named(name) => elements(parameters, Setting::Minos, name)?,
             };
             if let Some(&fixed) = named.iter().find(|&&i| self.is_fixed(i)) {
                 return Err(SettingsError::MinosOfFixed { name: parameters.names[fixed].clone() });

@@ -76,6 +76,7 @@ pub mod number;
 pub mod patchsets;
 pub mod provenance;
 pub mod ranking;
+pub mod regions;
 pub mod settings;
 pub mod toy_tests;
 pub mod toys;

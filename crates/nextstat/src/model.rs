@@ -103,6 +103,16 @@ impl CompiledModel {
         })
     }
 
+    /// Returns the model of the same workspace without the bins that `masked` (B) marks.
+    ///
+    /// # Errors
+    /// As [`Model::without_bins`].
+    pub(crate) fn without_bins(&self, masked: &[bool]) -> Result<Self, ns_core::CompileError> {
+        let model = self.model.without_bins(masked)?;
+        let plan = Arc::new(ModelPlan::new(&model));
+        Ok(Self { model: Arc::new(model), plan, sessions: Arc::default(), ..self.clone() })
+    }
+
     /// Returns the same model without its sessions on devices.
     #[must_use]
     pub(crate) fn without_devices(&self) -> Self {

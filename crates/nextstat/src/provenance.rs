@@ -3,6 +3,7 @@
 use crate::analysis::Analysis;
 use crate::device;
 use crate::document::VERSION;
+use crate::regions::by_channel;
 use crate::settings::{AsimovPoi, DataSource, Settings, Start};
 use ns_core::interpolate::Interpolation;
 use serde::Serialize;
@@ -22,8 +23,8 @@ pub struct Provenance {
     pub measurement: String,
     /// Parameters of interest; usually one.
     pub pois: Vec<String>,
-    /// Settings that differ from the defaults: `bounds`, `fixed`, `init`, `interpolation` and
-    /// `multi_start`, each as the document of a run of toys has it.
+    /// Settings that differ from the defaults: `bounds`, `fixed`, `init`, `interpolation`, `masked`
+    /// and `multi_start`, each as the document of a run of toys has it.
     pub settings: Map<String, Value>,
     /// The data.
     pub data: DataProvenance,
@@ -108,6 +109,7 @@ impl Analysis {
             ("bounds", Value::Object(self.bounds_by_name())),
             ("fixed", Value::Object(self.fixed_by_name())),
             ("init", init),
+            ("masked", self.masked_by_channel().map_or(Value::Null, Value::Object)),
             (
                 "interpolation",
                 if interpolation == Interpolation::default() { Value::Null } else { codes(interpolation) },
@@ -117,6 +119,11 @@ impl Analysis {
         let is_default = |value: &Value| value.is_null() || value.as_object().is_some_and(Map::is_empty);
         let changed = all.into_iter().filter(|(_, value)| !is_default(value));
         changed.map(|(key, value)| (key.to_owned(), value)).collect()
+    }
+
+    /// Returns the masked bins by channel, `all` for a whole channel; `None` if there are none.
+    pub(crate) fn masked_by_channel(&self) -> Option<Map<String, Value>> {
+        self.masked_bins().map(|masked| by_channel(self.whole_model(), masked))
     }
 
     /// Returns the values of the parameters that the settings fix.

@@ -2,8 +2,10 @@
 
 use crate::error::{NeedsPoi, Setting, SettingsError};
 use ns_core::likelihood::diagnose;
+use ns_core::pattern::is_pattern;
 use ns_core::{Data, Model, Parameters, expected};
 use ns_device::Backend;
+use ns_inference::ranking::ParameterGroup;
 use ns_inference::{FitOptions, MultiStart, Uncertainties};
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -27,6 +29,11 @@ use std::ops::Range;
 pub struct Settings {
     /// The data.
     pub data: DataSource,
+    /// Channels that fits use, all others being masked: names or patterns; empty for all.
+    pub fit_channels: Vec<String>,
+    /// Channels and bins that fits leave out: names, patterns such as `SR_*`, and bins such as
+    /// `SR[3]` or `SR[2:5]` (bins 2 to 4). They stay in yields.
+    pub mask: Vec<String>,
     /// Starting values of fits.
     pub start: Start,
     /// Parameters fixed at a value; the name of a vector fixes every element.
@@ -88,7 +95,8 @@ pub enum Start {
     Named(Vec<(String, f64)>),
 }
 
-/// Returns the indices of the parameter `name`: one, or those of all elements of a vector.
+/// Returns the indices of the parameter `name`: one, those of all elements of a vector, or those of
+/// all parameters whose name or whose vector's name matches a pattern (`JES_*`).
 ///
 /// # Errors
 /// [`SettingsError::UnknownParameter`]
@@ -96,16 +104,23 @@ pub fn elements(
     parameters: &Parameters,
     setting: impl Into<Option<Setting>>,
     name: &str,
-) -> Result<Range<usize>, SettingsError> {
-    if let Some(index) = parameters.index_of(name) {
-        return Ok(index..index + 1);
+) -> Result<Vec<usize>, SettingsError> {
+    if let Some(named) = named(parameters, name) {
+        return Ok(named.collect());
     }
-    let set = parameters.set(name).map(ns_core::parameters::ParameterSet::range);
-    set.ok_or_else(|| SettingsError::UnknownParameter {
+    let matching = || ParameterGroup::matching(name, &[name], parameters).members;
+    let found = if is_pattern(name) { matching() } else { Vec::new() };
+    (!found.is_empty()).then_some(found).ok_or_else(|| SettingsError::UnknownParameter {
         setting: setting.into(),
         name: name.to_owned(),
         similar: parameters.similar(name).map(str::to_owned),
     })
+}
+
+/// Returns the indices of the parameter, or of the vector, that is called `name`.
+fn named(parameters: &Parameters, name: &str) -> Option<Range<usize>> {
+    let element = parameters.index_of(name).map(|index| index..index + 1);
+    element.or_else(|| parameters.set(name).map(ns_core::parameters::ParameterSet::range))
 }
 
 /// Returns the index of the parameter `name`.
@@ -118,29 +133,36 @@ pub fn index_of(
     name: &str,
 ) -> Result<usize, SettingsError> {
     let setting = setting.into();
-    let range = elements(parameters, setting, name)?;
-    if range.len() == 1 {
-        return Ok(range.start);
+    match elements(parameters, setting, name)?[..] {
+        [index] => Ok(index),
+        ref several => Err(SettingsError::Vector { setting, name: name.to_owned(), len: several.len() }),
     }
-    Err(SettingsError::Vector { setting, name: name.to_owned(), len: range.len() })
 }
 
-/// Resolves values by name to values by index, and refuses to set a parameter twice.
+/// Resolves values by name to values by index, and refuses to set a parameter twice. The value of a
+/// name precedes that of a pattern.
 fn by_index<V: Copy>(
     parameters: &Parameters,
     setting: Setting,
     given: &[(String, V)],
     check: impl Fn(&str, V) -> Result<(), SettingsError>,
 ) -> Result<Vec<(usize, V)>, SettingsError> {
+    let (names, patterns): (Vec<_>, Vec<_>) =
+        given.iter().partition(|(name, _)| named(parameters, name).is_some() || !is_pattern(name));
     let mut found: Vec<(usize, V)> = Vec::new();
-    for (name, value) in given {
+    let mut n_named = None;
+    for (name, value) in names.into_iter().chain(patterns) {
         let elements = elements(parameters, setting, name)?;
         check(name, *value)?;
+        if is_pattern(name) {
+            n_named.get_or_insert(found.len());
+        }
         for element in elements {
-            if found.iter().any(|(known, _)| *known == element) {
-                return Err(SettingsError::SetTwice { setting, name: parameters.names[element].clone() });
+            match found.iter().position(|(known, _)| *known == element) {
+                Some(known) if n_named.is_some_and(|n_named| known < n_named) => {}
+                Some(_) => return Err(SettingsError::SetTwice { setting, name: parameters.names[element].clone() }),
+                None => found.push((element, *value)),
             }
-            found.push((element, *value));
         }
     }
     Ok(found)

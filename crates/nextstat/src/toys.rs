@@ -209,7 +209,7 @@ impl Analysis {
         let parameters = &self.model().parameters;
         let mut wanted = vec![names.is_empty(); parameters.len()];
         for name in names {
-            elements(parameters, Setting::Parameter, name)?.for_each(|i| wanted[i] = true);
+            elements(parameters, Setting::Parameter, name)?.into_iter().for_each(|i| wanted[i] = true);
         }
         Ok((0..parameters.len()).filter(|&i| wanted[i]).collect())
     }
@@ -251,7 +251,9 @@ impl Analysis {
             DataSource::Asimov(AsimovPoint { poi, parameters }) => (poi.value(), by_name(parameters)),
             _ => (None, Map::new()),
         };
-        Map::from_iter([
+        // Files of toys of earlier versions have no entry for masked bins.
+        let masked = self.masked_by_channel().map(|masked| ("masked".to_owned(), Value::Object(masked)));
+        let settings = [
             ("nextstat_version".to_owned(), json!(document::VERSION)),
             ("workspace_sha256".to_owned(), json!(self.compiled().written_sha256())),
             ("measurement".to_owned(), json!(model.measurement)),
@@ -265,7 +267,8 @@ impl Analysis {
             ("seed".to_owned(), json!(settings.seed)),
             ("aux".to_owned(), json!(aux)),
             ("par_names".to_owned(), json!(model.parameters.names)),
-        ])
+        ];
+        settings.into_iter().chain(masked).collect()
     }
 }
 

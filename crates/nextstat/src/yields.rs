@@ -47,7 +47,9 @@ impl Analysis {
         let options = self.with_covariance();
         let mut likelihood = self.likelihood()?;
         let mut problem = Problem::new(self.model(), &mut likelihood, &options);
-        let (prefit, postfit) = (prefit(&problem, threads), postfit(&mut problem, &fit.result, threads));
+        // Masked bins are not fitted, but predicted.
+        let whole = self.whole_model();
+        let (prefit, postfit) = (prefit(&problem, whole, threads), postfit(&mut problem, whole, &fit.result, threads));
         Ok(Yields { fit, prefit, postfit })
     }
 
@@ -98,7 +100,7 @@ fn channels(yields: &Yields) -> Value {
     let channel = |(c, (prefit, postfit)): (usize, (&ChannelPrediction, &ChannelPrediction))| {
         json!({
             "channel": prefit.channel,
-            "data": analysis.data().main[analysis.model().channel_bins(c)],
+            "data": analysis.whole_data().main[analysis.whole_model().channel_bins(c)],
             "prefit": prediction(prefit),
             "postfit": prediction(postfit),
         })

@@ -56,6 +56,7 @@ pub mod likelihood;
 pub mod model;
 pub mod nonlinearity;
 pub mod parameters;
+pub mod pattern;
 pub mod poisson;
 pub mod scalar;
 pub mod sensitivity;

@@ -52,24 +52,31 @@ pub struct ChannelPrediction {
     pub total: Prediction,
 }
 
-/// Returns the yields at the starting values of a fit with `options`, with the uncertainties that
-/// the constraint terms give: widths without correlations.
+/// Returns the yields of `model` at the starting values of a fit of `problem`, with the
+/// uncertainties that the constraint terms give: widths without correlations.
 ///
-/// Parameters without a constraint term, and fixed ones, contribute nothing.
+/// `model` is the fitted one, or the same with bins that are not fitted. Parameters without a
+/// constraint term, and fixed ones, contribute nothing.
 #[must_use]
-pub fn prefit<L: DataLikelihood + ?Sized>(problem: &Problem<'_, L>, threads: NonZeroUsize) -> Vec<ChannelPrediction> {
+pub fn prefit<L: DataLikelihood + ?Sized>(
+    problem: &Problem<'_, L>,
+    model: &Model,
+    threads: NonZeroUsize,
+) -> Vec<ChannelPrediction> {
     let (domain, start) = domain_and_start(problem.model, problem.options);
     let propagator = Propagator::prefit(problem.model, problem.data(), &domain.fixed);
-    at(problem.model, &start, &propagator, threads)
+    at(model, &start, &propagator, threads)
 }
 
-/// Returns the yields at the end of a fit with `options`, whose result is `result`, with the
-/// uncertainties that its exact Hessian gives.
+/// Returns the yields of `model` at the end of the fit of `problem` whose result is `result`, with
+/// the uncertainties that its exact Hessian gives.
 ///
-/// Fixed parameters and those at bounds contribute nothing. A fit that did not converge has no
+/// `model` is the fitted one, or the same with bins that are not fitted. Fixed parameters and those
+/// at bounds contribute nothing. A fit that did not converge has no
 /// uncertainties.
 pub fn postfit<L: SearchLikelihood + ?Sized>(
     problem: &mut Problem<'_, L>,
+    model: &Model,
     result: &FitResult,
     threads: NonZeroUsize,
 ) -> Vec<ChannelPrediction> {
@@ -79,7 +86,7 @@ pub fn postfit<L: SearchLikelihood + ?Sized>(
     } else {
         Propagator::unknown()
     };
-    at(problem.model, &result.bestfit, &propagator, threads)
+    at(model, &result.bestfit, &propagator, threads)
 }
 
 /// Returns the yields at `params` (P) with the uncertainties that `propagator` gives, channel by

@@ -61,6 +61,9 @@ def settings(
         value = given.get(name)
         if value is not None and type(value) is not dict and hasattr(value, "items"):
             given[name] = dict(value.items())
+    for name in ("fit_channels", "mask"):
+        if name in given:
+            given[name] = names(name, given[name])
     return given
 
 

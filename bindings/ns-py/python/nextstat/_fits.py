@@ -27,6 +27,8 @@ def fit(
     init: Start | None = None,
     fixed: Mapping[str, float] | None = None,
     bounds: Bounds | None = None,
+    fit_channels: str | Sequence[str] = (),
+    mask: str | Sequence[str] = (),
     covariance: bool = True,
     minos: str | Sequence[str] | bool = (),
     multi_start: int | None = None,
@@ -46,9 +48,15 @@ def fit(
     init : array or dict, optional
         Starting values: all (P), or of some parameters by name.
     fixed : dict, optional
-        Parameters fixed at a value, by name; the name of a vector fixes every element.
+        Parameters fixed at a value, by name; the name of a vector fixes every element, a pattern
+        (``"JES_*"``) all that it matches.
     bounds : dict, optional
         Ranges (lower, upper) instead of the model's, by name.
+    fit_channels : str or sequence of str
+        Channels to fit, by name or pattern (``"CR_*"``), instead of all.
+    mask : str or sequence of str
+        Channels or bins to leave out of the fit: ``"SR"``, ``"SR_*"``, ``"SR[3]"``, or ``"SR[2:5]"``
+        for bins 2 to 4. Yields and reports still predict them.
     covariance : bool
         Whether the result has covariance and correlation matrices. They are computed when they are
         first read.
@@ -86,6 +94,8 @@ def fit(
         init=init,
         fixed=fixed,
         bounds=bounds,
+        fit_channels=fit_channels,
+        mask=mask,
         multi_start=multi_start,
         seed=seed,
     )
@@ -103,6 +113,8 @@ def yields(
     init: Start | None = None,
     fixed: Mapping[str, float] | None = None,
     bounds: Bounds | None = None,
+    fit_channels: str | Sequence[str] = (),
+    mask: str | Sequence[str] = (),
     multi_start: int | None = None,
     seed: int = 0,
     threads: int | None = None,
@@ -110,7 +122,8 @@ def yields(
 ) -> YieldsResult:
     """Returns expected yields of every channel, sample and bin before the fit and after it.
 
-    Uncertainties are from the full covariance.
+    Uncertainties are from the full covariance. Channels and bins that `mask` or `fit_channels`
+    leave out of the fit are predicted by it.
 
     Returns
     -------
@@ -126,7 +139,7 @@ def yields(
     ... )
     ([58.5, 61.3], 10.93)
     """
-    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
+    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads)
     return warn_if_not_converged(YieldsResult(_nextstat.yields_model(model, given)))
 
 
@@ -139,6 +152,8 @@ def goodness_of_fit(
     init: Start | None = None,
     fixed: Mapping[str, float] | None = None,
     bounds: Bounds | None = None,
+    fit_channels: str | Sequence[str] = (),
+    mask: str | Sequence[str] = (),
     multi_start: int | None = None,
     seed: int = 0,
     threads: int | None = None,
@@ -175,7 +190,7 @@ def goodness_of_fit(
     """
     is_on_devices = optional_toys(toys) > 0
     given = settings(
-        model, device, on_devices=is_on_devices, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads
+        model, device, on_devices=is_on_devices, data=data, init=init, fixed=fixed, bounds=bounds, fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads
     )
     wanted = {"n_toys": optional_toys(toys), "is_aux_fixed": parse_aux(aux)}
     found = _nextstat.goodness_model(model, given, wanted, progress_of(progress, "toy"))
@@ -192,6 +207,8 @@ def report(
     init: Start | None = None,
     fixed: Mapping[str, float] | None = None,
     bounds: Bounds | None = None,
+    fit_channels: str | Sequence[str] = (),
+    mask: str | Sequence[str] = (),
     multi_start: int | None = None,
     seed: int = 0,
     threads: int | None = None,
@@ -216,5 +233,5 @@ def report(
     ... )
     (True, 2, ['control_region', 'signal_region'])
     """
-    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
+    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads)
     return warn_if_not_converged(ReportResult(_nextstat.report_model(model, given)))

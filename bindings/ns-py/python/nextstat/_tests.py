@@ -12,7 +12,7 @@ from ._progress import progress_of
 from ._results import HypotestResult, LimitResult, SignificanceResult, ToyHypotestResult, warn_if_untrusted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import ArrayLike
 
@@ -30,6 +30,8 @@ def hypotest(
     init: Start | None = None,
     fixed: Mapping[str, float] | None = None,
     bounds: Bounds | None = None,
+    fit_channels: str | Sequence[str] = (),
+    mask: str | Sequence[str] = (),
     multi_start: int | None = None,
     seed: int = 0,
     device: str = "auto",
@@ -55,7 +57,7 @@ def hypotest(
     >>> round(result.CLs_obs, 5), [round(cls, 5) for cls in result.CLs_exp]
     (0.34567, [0.00322, 0.01625, 0.07233, 0.25283, 0.59393])
     """
-    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed)
+    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed)
     return warn_if_untrusted(HypotestResult(_nextstat.hypotest_model(model, given, real("mu", mu), text("test_stat", test_stat))))
 
 
@@ -67,6 +69,8 @@ def significance(
     init: Start | None = None,
     fixed: Mapping[str, float] | None = None,
     bounds: Bounds | None = None,
+    fit_channels: str | Sequence[str] = (),
+    mask: str | Sequence[str] = (),
     multi_start: int | None = None,
     seed: int = 0,
     device: str = "auto",
@@ -84,7 +88,7 @@ def significance(
     >>> round(result.Z_obs, 4), round(result.Z_exp, 4)
     (1.3228, 1.8309)
     """
-    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed)
+    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed)
     return warn_if_untrusted(SignificanceResult(_nextstat.significance_model(model, given, real("mu", mu))))
 
 
@@ -98,6 +102,8 @@ def upper_limit(
     init: Start | None = None,
     fixed: Mapping[str, float] | None = None,
     bounds: Bounds | None = None,
+    fit_channels: str | Sequence[str] = (),
+    mask: str | Sequence[str] = (),
     multi_start: int | None = None,
     seed: int = 0,
     device: str = "auto",
@@ -125,7 +131,7 @@ def upper_limit(
     >>> round(limits.observed, 4), round(limits.expected[2], 4)
     (1.7053, 1.0943)
     """
-    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed)
+    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed)
     wanted = {
         "level": real("level", level),
         "test_stat": text("test_stat", test_stat),
@@ -148,6 +154,8 @@ def hypotest_toys(
     init: Start | None = None,
     fixed: Mapping[str, float] | None = None,
     bounds: Bounds | None = None,
+    fit_channels: str | Sequence[str] = (),
+    mask: str | Sequence[str] = (),
     multi_start: int | None = None,
     threads: int | None = None,
     progress: Progress = None,
@@ -187,7 +195,7 @@ def hypotest_toys(
     >>> round(result.CLs_obs, 3), round(result.CLs_obs_error, 3)
     (0.329, 0.023)
     """
-    given = settings(model, device, on_devices=True, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
+    given = settings(model, device, on_devices=True, data=data, init=init, fixed=fixed, bounds=bounds, fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads)
     wanted = toys_wanted(mu, n_toys, n_toys_b, test_stat=test_stat, stop_at_error=stop_at_error)
     wanted["is_aux_fixed"] = parse_aux(aux)
     result = ToyHypotestResult(_nextstat.hypotest_toys_model(model, given, wanted, progress_of(progress, "toy")))

@@ -13,7 +13,7 @@ from ._progress import progress_of
 from ._results import ToysResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy import ndarray
     from numpy.typing import ArrayLike
@@ -64,6 +64,8 @@ def fit_toys(
     init: Start | None = None,
     fixed: Mapping[str, float] | None = None,
     bounds: Bounds | None = None,
+    fit_channels: str | Sequence[str] = (),
+    mask: str | Sequence[str] = (),
     multi_start: int | None = None,
     threads: int | None = None,
     progress: Progress = None,
@@ -99,7 +101,7 @@ def fit_toys(
     >>> toys.params.shape, toys.n_failed, round(float(toys.values("mu").mean()), 3)
     ((200, 3), 0, 0.752)
     """
-    given = settings(model, device, on_devices=True, data=data, init=init, fixed=fixed, bounds=bounds, multi_start=multi_start, seed=seed, threads=threads)
+    given = settings(model, device, on_devices=True, data=data, init=init, fixed=fixed, bounds=bounds, fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads)
     start, end = toy_range("n_toys", n_toys, first)
     wanted = {
         "first": start,

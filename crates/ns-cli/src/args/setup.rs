@@ -14,13 +14,22 @@ pub(crate) struct SetupArgs {
     pub(crate) model: ModelArgs,
 
     /// Fix a parameter at a value, which may be outside its range; the bare name of a vector fixes
-    /// every element; repeatable
+    /// every element, a pattern (`JES_*`) all that it matches; repeatable
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     fix: Vec<Assignment>,
 
     /// Range of a parameter, instead of the model's; repeatable
     #[arg(long, value_name = "NAME=LO:HI", value_parser = range)]
     bounds: Vec<Range>,
+
+    /// Fit only channels with this name, or whose name matches this pattern (`CR_*`); repeatable
+    #[arg(long, value_name = "CHANNEL")]
+    fit_channels: Vec<String>,
+
+    /// Leave a channel, or bins of it, out of the fit: `SR`, `SR_*`, `SR[3]`, or `SR[2:5]` for bins
+    /// 2 to 4; yields and reports still predict them; repeatable
+    #[arg(long, value_name = "CHANNEL")]
+    mask: Vec<String>,
 
     /// Use the data expected at the model's starting values instead of the observed data, with the
     /// parameter of interest at MU (1 if not given)
@@ -61,6 +70,8 @@ impl SetupArgs {
     fn settings(&self) -> Settings {
         Settings {
             data: self.data(),
+            fit_channels: self.fit_channels.clone(),
+            mask: self.mask.clone(),
             fixed: by_name(&self.fix),
             bounds: self.bounds.iter().map(|range| (range.name.clone(), range.bounds)).collect(),
             multi_start: self.multi_start,

@@ -66,7 +66,7 @@ struct Summary<'a>(&'a Overview);
 impl Summary<'_> {
     fn channels(&self) -> impl Iterator<Item = ChannelYields<'_>> {
         let yields = &self.0.yields;
-        let (model, data) = (yields.fit.model(), yields.fit.analysis.data());
+        let (model, data) = (yields.fit.analysis.whole_model(), yields.fit.analysis.whole_data());
         let both = yields.prefit.iter().zip(&yields.postfit).enumerate();
         both.map(|(channel, (prefit, postfit))| ChannelYields {
             data: &data.main[model.channel_bins(channel)],

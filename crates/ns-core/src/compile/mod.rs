@@ -5,6 +5,7 @@
 //! defaults are pyhf 0.7's.
 
 mod error;
+mod masked;
 mod requirements;
 mod settings;
 mod structure;

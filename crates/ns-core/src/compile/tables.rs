@@ -2,14 +2,15 @@
 
 use super::error::CompileError;
 use super::structure::SortedOrder;
-use crate::model::{ModelLayout, TableSpan};
+use crate::model::{Model, ModelLayout, TableSpan};
 use crate::parameters::{Constraint, Parameters};
 use crate::spec::{ModifierData, Sample, Workspace};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// The tables under construction; each becomes a span of one of the two buffers.
 #[derive(Default)]
-struct Tables {
+pub(super) struct Tables {
     channel_bin: Vec<usize>,
     channel_template: Vec<usize>,
     template_sample: Vec<usize>,
@@ -55,8 +56,7 @@ pub(super) fn flatten(
     let mut bin = 0;
     for (&c, sorted) in order.channels.iter().zip(&order.samples) {
         let channel = &workspace.channels[c];
-        tables.channel_bin.push(bin);
-        tables.channel_template.push(tables.template_sample.len());
+        tables.begin_channel(bin);
         for &s in sorted {
             let sample = &channel.samples[s];
             tables.template_sample.push(samples.partition_point(|name| *name < sample.name.as_str()));
@@ -71,9 +71,7 @@ pub(super) fn flatten(
         }
         bin += n_bins;
     }
-    tables.channel_bin.push(bin);
-    tables.channel_template.push(tables.template_sample.len());
-    tables.end_template_starts();
+    tables.end(bin);
     tables.into_flat(parameters, samples.into_iter().map(str::to_owned).collect())
 }
 
@@ -82,6 +80,18 @@ fn staterror_names(sample: &Sample) -> impl Iterator<Item = &str> {
 }
 
 impl Tables {
+    /// Begins a channel whose first bin is `bin`.
+    pub(super) fn begin_channel(&mut self, bin: usize) {
+        self.channel_bin.push(bin);
+        self.channel_template.push(self.template_sample.len());
+    }
+
+    /// Ends the last channel of a model with `n_bins` bins.
+    pub(super) fn end(&mut self, n_bins: usize) {
+        self.begin_channel(n_bins);
+        self.end_template_starts();
+    }
+
     fn end_template_starts(&mut self) {
         self.template_cell.push(self.nominal.len());
         self.template_scale.push(self.scale_param.len());
@@ -120,7 +130,54 @@ impl Tables {
         }
     }
 
-    fn into_flat(mut self, parameters: &Parameters, samples: Vec<String>) -> Result<FlatTables, CompileError> {
+    /// Appends the bins `bins` of template `template` of `model`, counted from the channel's first.
+    pub(super) fn copy_template(&mut self, model: &Model, template: usize, bins: Range<usize>) {
+        let layout = &model.layout;
+        self.end_template_starts();
+        self.template_sample.push(model.table(layout.template_sample)[template] as usize);
+        let first = model.part(layout.template_cell, template).start;
+        self.nominal.extend_from_slice(&model.values(layout.nominal)[first + bins.start..first + bins.end]);
+        let copy = |params: TableSpan, i: usize| model.table(params)[i] as usize;
+        self.scale_param.extend(model.part(layout.template_scale, template).map(|i| copy(layout.scale_param, i)));
+        for i in model.part(layout.template_normsys, template) {
+            self.normsys_param.push(copy(layout.normsys_param, i));
+            self.normsys_lo.push(model.values(layout.normsys_lo)[i]);
+            self.normsys_hi.push(model.values(layout.normsys_hi)[i]);
+        }
+        for i in model.part(layout.template_histosys, template) {
+            self.histosys_param.push(copy(layout.histosys_param, i));
+            self.histosys_cell.push(self.histosys_up.len());
+            let first = copy(layout.histosys_cell, i);
+            let cells = first + bins.start..first + bins.end;
+            self.histosys_up.extend_from_slice(&model.values(layout.histosys_up)[cells.clone()]);
+            self.histosys_down.extend_from_slice(&model.values(layout.histosys_down)[cells]);
+        }
+        let factors = model.part(layout.template_bin_factor, template);
+        self.bin_factor_param.extend(factors.map(|i| copy(layout.bin_factor_param, i) + bins.start));
+    }
+
+    /// Returns for each of `n_params` parameters whether a template depends on it.
+    pub(super) fn used_params(&self, n_params: usize) -> Vec<bool> {
+        let mut used = vec![false; n_params];
+        for &param in self.scale_param.iter().chain(&self.normsys_param).chain(&self.histosys_param) {
+            used[param] = true;
+        }
+        for (channel, bins) in self.channel_bin.windows(2).enumerate() {
+            let templates = self.channel_template[channel]..self.channel_template[channel + 1];
+            let factors = self.template_bin_factor[templates.start]..self.template_bin_factor[templates.end];
+            for &first in &self.bin_factor_param[factors] {
+                used[first..first + bins[1] - bins[0]].fill(true);
+            }
+        }
+        used
+    }
+
+    /// Joins the tables. An index that is too large for a table is an error.
+    pub(super) fn into_flat(
+        mut self,
+        parameters: &Parameters,
+        samples: Vec<String>,
+    ) -> Result<FlatTables, CompileError> {
         self.histosys_cell.push(self.histosys_up.len());
         let mut buffers = Buffers::default();
         let constrained: Vec<usize> = (0..parameters.len()).filter(|&p| parameters.constraint[p].is_some()).collect();

@@ -21,7 +21,7 @@ mod group;
 mod impacts;
 mod report;
 
-pub use group::{ParameterGroup, matches};
+pub use group::ParameterGroup;
 
 use crate::minimize::{Domain, Minimum, Outcome};
 use crate::parallel::{self, ExecutionContext, WorkPart};

@@ -18,13 +18,14 @@ use std::path::Path;
 
 /// Returns the yields at the starting values.
 fn prefit(model: &Model, options: &FitOptions) -> Vec<ChannelPrediction> {
-    yields::prefit(&Problem::new(model, &mut CpuLikelihood::new(model), options), parallel::all_threads())
+    yields::prefit(&Problem::new(model, &mut CpuLikelihood::new(model), options), model, parallel::all_threads())
 }
 
 fn fit_and_predict(model: &Model, options: &FitOptions) -> (FitResult, Vec<ChannelPrediction>) {
     let mut likelihood = CpuLikelihood::new(model);
     let result = fit(&mut Problem::new(model, &mut likelihood, options));
-    let after = yields::postfit(&mut Problem::new(model, &mut likelihood, options), &result, parallel::all_threads());
+    let mut problem = Problem::new(model, &mut likelihood, options);
+    let after = yields::postfit(&mut problem, model, &result, parallel::all_threads());
     (result, after)
 }
 
@@ -97,7 +98,8 @@ fn any_number_of_threads_gives_the_same_bits() {
     let options = FitOptions::default();
     let result = fit(&mut Problem::new(&model, &mut likelihood, &options));
     let mut with = |n: usize| {
-        yields::postfit(&mut Problem::new(&model, &mut likelihood, &options), &result, n.try_into().expect("not zero"))
+        let mut problem = Problem::new(&model, &mut likelihood, &options);
+        yields::postfit(&mut problem, &model, &result, n.try_into().expect("not zero"))
     };
     assert_eq!(with(1), with(5));
 }
