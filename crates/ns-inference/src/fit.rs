@@ -11,7 +11,7 @@ use crate::parabolic;
 use crate::polish::polish;
 use crate::problem::Problem;
 use crate::profile::Profiler;
-use crate::result::{AtBound, FitResult, FlatDirection, LocalMinimum, MinosInterval, UNDETERMINED};
+use crate::result::{AtBound, FitResult, FlatDirection, LocalMinimum, MinosInterval, UNDETERMINED, UncertaintySplit};
 use crate::search::{BasinPool, DISTINCT, MOST_BASINS, Search};
 use ns_core::likelihood::diagnose;
 use ns_core::{Data, DataLikelihood, Model, Parameters, SearchLikelihood};
@@ -108,11 +108,13 @@ fn report(model: &Model, domain: &Domain, ending: Ending<'_>, wanted: Uncertaint
     let n = best.params.len();
     let uncertainties = hessian.as_ref().map_or(vec![None; n], |h| h.uncertainties(&flat, &model.parameters));
     let covariance = hessian.as_mut().filter(|_| wanted == Uncertainties::Covariance).and_then(Hessian::covariance);
+    let splits = hessian.as_mut().map(|h| split(model, h, &best.params, &uncertainties)).unwrap_or_default();
     let indefinite = hessian.as_ref().is_some_and(|h| !h.is_positive_definite()) && flat.is_empty();
     let mut result = FitResult {
         par_names: model.parameters.names.clone(),
         bestfit: best.params.clone(),
         uncertainties,
+        splits,
         covariance,
         n_free: domain.fixed.iter().filter(|fixed| !**fixed).count(),
         twice_nll: 2.0 * best.nll,
@@ -137,6 +139,28 @@ fn report(model: &Model, domain: &Domain, ending: Ending<'_>, wanted: Uncertaint
         );
     }
     result
+}
+
+/// Returns the parts of the uncertainties of the parameters of interest at `params` (P), of which
+/// `uncertainties` (P) are those of all parameters.
+fn split(model: &Model, hessian: &mut Hessian, params: &[f64], uncertainties: &[Option<f64>]) -> Vec<UncertaintySplit> {
+    let parameters = &model.parameters;
+    let mut column = vec![0.0; params.len()];
+    let mut of = |poi: usize| {
+        let total = uncertainties[poi];
+        let systematic = total.map(|total| {
+            hessian.covariance_column(poi, &mut column);
+            let share = |(k, covariance): (usize, &f64)| {
+                let width = parameters.constraint[k].filter(|_| uncertainties[k].is_some())?.width(params[k]);
+                Some((covariance / width).powi(2))
+            };
+            // No part is larger than the whole but for rounding.
+            column.iter().enumerate().filter_map(share).sum::<f64>().sqrt().min(total)
+        });
+        let statistical = total.zip(systematic).map(|(total, part)| (total.powi(2) - part.powi(2)).max(0.0).sqrt());
+        UncertaintySplit { parameter: parameters.names[poi].clone(), statistical, systematic }
+    };
+    model.pois.iter().map(|&poi| of(poi)).collect()
 }
 
 /// At the edge of the domain the likelihood is not a parabola: say which bins are to blame.

@@ -112,6 +112,9 @@ pub struct FitResult {
     /// Standard deviations from the exact Hessian (P); `None` for fixed parameters, those at
     /// bounds, and those without curvature.
     pub uncertainties: Vec<Option<f64>>,
+    /// Parts of the uncertainties of the parameters of interest, in their order; empty without
+    /// uncertainties.
+    pub splits: Vec<UncertaintySplit>,
     /// Covariance over all parameters (P × P, row by row), zero for those without uncertainty; only
     /// if asked for.
     pub covariance: Option<Vec<f64>>,
@@ -150,6 +153,22 @@ pub struct FitResult {
     pub minima: Vec<LocalMinimum>,
     /// What a reader should know before using the numbers, one sentence each.
     pub warnings: Vec<String>,
+}
+
+/// The uncertainty of a parameter in two parts whose squares add up to its square
+/// (arXiv:2307.04007).
+///
+/// Systematic is what the fluctuations of the auxiliary data contribute: Σ (C_μk / σ_k)² over the
+/// constrained parameters k, C being the covariance and σ_k the width of the constraint term at the
+/// best fit. Statistical is the rest, what the event counts contribute.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct UncertaintySplit {
+    /// The parameter.
+    pub parameter: String,
+    /// The statistical part; `None` if the parameter has no uncertainty.
+    pub statistical: Option<f64>,
+    /// The systematic part.
+    pub systematic: Option<f64>,
 }
 
 impl FitResult {
