@@ -150,6 +150,7 @@ fn contours_model<'py>(
     let answer = answer_watched(py, callback(progress).as_ref(), &analysis, work)?;
     let document = fields(py, &answer.result)?;
     document.set_item("par_names", &analysis.model().parameters.names)?;
+    annotate(&analysis, &document)?;
     Ok(document)
 }
 

@@ -93,9 +93,7 @@ fn fit_model<'py>(
         ..FitRequest::default()
     };
     let fit = answer(py, &analysis, |analysis| analysis.fit(&request))?;
-    let document = fit_document(py, &analysis, fit.result, model.names(py)?)?;
-    annotate(&analysis, &document)?;
-    Ok(document)
+    fit_document(py, &analysis, fit.result, model.names(py)?)
 }
 
 /// Returns the fields of a fit's result, its vectors as arrays.
@@ -112,6 +110,7 @@ pub(crate) fn fit_document<'py>(
     let par_names = std::mem::take(&mut result.par_names);
     let document = fields(py, &result)?;
     document.del_item("covariance")?;
+    document.del_item("splits")?;
     document.del_item("warnings")?;
     if !has_minima {
         document.del_item("minima")?;
@@ -129,6 +128,7 @@ pub(crate) fn fit_document<'py>(
     document.set_item("pois", pois)?;
     document.set_item("measurement", &fit.model().measurement)?;
     document.set_item("later", Bound::new(py, PyFit(fit))?)?;
+    annotate(analysis, &document)?;
     Ok(document)
 }
 

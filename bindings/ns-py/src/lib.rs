@@ -85,5 +85,6 @@ fn _nextstat(module: &Bound<'_, PyModule>) -> PyResult<()> {
     toys::register(module)?;
     differentiable::register(module)?;
     batch::register(module)?;
+    settings::register(module)?;
     yields::register(module)
 }

@@ -104,7 +104,7 @@ impl PyModel {
         let document = workspace.to_vec();
         let read = || read_value(&document).and_then(|value| from_value(&value));
         let workspace = py.detach(read).map_err(|problem| error::document(py, &problem.into()))?;
-        Self::of_document(py, LoadedWorkspace { workspace, document }, choice.unwrap_or_default())
+        Self::of_document(py, LoadedWorkspace { workspace, document, origin: None }, choice.unwrap_or_default())
     }
 
     /// Reads a file, applies the patch of a set and then patches, and compiles.

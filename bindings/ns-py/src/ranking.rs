@@ -12,7 +12,7 @@ use pythonize::depythonize;
 use crate::convert::{fields, object};
 use crate::error;
 use crate::model::PyModel;
-use crate::settings::analysis;
+use crate::settings::{analysis, annotate};
 use crate::watch::{answer_watched, callback};
 
 /// The ranking that is wanted.
@@ -48,7 +48,10 @@ fn ranking_model<'py>(
     let parts = parts.into_iter().map(|part| Ok(depythonize(&part)?)).collect::<PyResult<Vec<RankingPart>>>()?;
     let request = wanted.request(py, parts)?;
     let work = |analysis: &Analysis, monitor: &dyn Monitor| analysis.ranking(&request, monitor);
-    fields(py, &answer_watched(py, callback(progress).as_ref(), &analysis, work)?.document())
+    let answer = answer_watched(py, callback(progress).as_ref(), &analysis, work)?;
+    let document = fields(py, &answer.result_document())?;
+    annotate(&analysis, &document)?;
+    Ok(document)
 }
 
 /// Computes part `part[0]` of `part[1]` parts of a ranking, for `ranking_model`.

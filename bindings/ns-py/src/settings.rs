@@ -8,17 +8,32 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::convert::object;
+use crate::convert::{fields, object};
 use crate::error;
 use crate::model::PyModel;
 use crate::numbers::{count, data, number, point, shown, threads};
 
-/// Adds what the device of `analysis` did to `document`, if there is a device.
+/// How a result was computed, read when it is asked for: the digest of a workspace takes longer than
+/// a small fit.
+#[pyclass(name = "RawProvenance", module = "nextstat._nextstat", frozen)]
+pub(crate) struct PyProvenance(Analysis);
+
+#[pymethods]
+impl PyProvenance {
+    /// Returns the provenance by the names of the command's JSON.
+    fn read<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let provenance = py.detach(|| self.0.provenance());
+        fields(py, &provenance)
+    }
+}
+
+/// Adds the provenance of `analysis` to `document`, and what its device did if there is one.
 ///
 /// # Errors
 /// `DeviceError` if the device failed: the document must not be used then.
 pub(crate) fn annotate(analysis: &Analysis, document: &Bound<'_, PyDict>) -> PyResult<()> {
     let py = document.py();
+    document.set_item("provenance", Bound::new(py, PyProvenance(analysis.on_cpu()))?)?;
     match analysis.device_report().map_err(|problem| error::library(py, &problem))? {
         Some(report) => document.set_item("device", object(py, &report)?),
         None => Ok(()),
@@ -132,4 +147,8 @@ fn start(model: &Model, values: &Bound<'_, PyAny>) -> PyResult<Start> {
     }
     let read = |name: &str, value: &Bound<'_, PyAny>| number(value, || format!("`init`: the value of `{name}`"));
     Ok(Start::Named(INIT.read(Some(values.clone()), read)?))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyProvenance>()
 }

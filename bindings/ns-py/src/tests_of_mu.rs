@@ -1,16 +1,25 @@
 //! Hypothesis tests, significances and upper limits by asymptotic formulas.
 
+use nextstat::Analysis;
 use nextstat::hypothesis::{HypotestRequest, LimitRequest, SignificanceRequest};
 use ns_inference::test_statistic::TestStatistic;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use serde::Serialize;
 
 use crate::convert::fields;
 use crate::error;
 use crate::interrupt::answer;
 use crate::model::PyModel;
 use crate::numbers::list;
-use crate::settings::analysis;
+use crate::settings::{analysis, annotate};
+
+/// Returns the fields of `result` with its provenance.
+fn annotated<'py>(py: Python<'py>, analysis: &Analysis, result: &impl Serialize) -> PyResult<Bound<'py, PyDict>> {
+    let document = fields(py, result)?;
+    annotate(analysis, &document)?;
+    Ok(document)
+}
 
 /// Returns the test statistic that Python calls `name`.
 pub(crate) fn statistic(py: Python<'_>, name: &str) -> PyResult<TestStatistic> {
@@ -31,7 +40,8 @@ fn hypotest_model<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let statistic = statistic(py, test_stat)?;
     let analysis = analysis(py, model, settings)?;
-    fields(py, &answer(py, &analysis, |analysis| analysis.hypotest(&HypotestRequest { mu, statistic }))?.result)
+    let found = answer(py, &analysis, |analysis| analysis.hypotest(&HypotestRequest { mu, statistic }))?;
+    annotated(py, &analysis, &found.result)
 }
 
 /// Returns the significance of a discovery.
@@ -43,7 +53,8 @@ fn significance_model<'py>(
     mu: f64,
 ) -> PyResult<Bound<'py, PyDict>> {
     let analysis = analysis(py, model, settings)?;
-    fields(py, &answer(py, &analysis, |analysis| analysis.significance(&SignificanceRequest { mu }))?.result)
+    let found = answer(py, &analysis, |analysis| analysis.significance(&SignificanceRequest { mu }))?;
+    annotated(py, &analysis, &found.result)
 }
 
 /// The limits that are wanted.
@@ -69,7 +80,7 @@ fn limit_model<'py>(
     let grid = grid.map(|grid| list(&grid, "grid")).transpose()?;
     let request = LimitRequest { level, statistic, grid };
     let analysis = analysis(py, model, settings)?;
-    fields(py, &answer(py, &analysis, |analysis| analysis.limit(&request))?.result)
+    annotated(py, &analysis, &answer(py, &analysis, |analysis| analysis.limit(&request))?.result)
 }
 
 /// Returns the test statistic that Python calls `name`, if sessions have its derivatives.

@@ -260,7 +260,10 @@ fn hypotest_of_units<'py>(
         }
         if test.is_finished() { test.answer().map(Some) } else { Ok(None) }
     })?;
-    answer.map(|answer| test_fields(py, &answer)).transpose()
+    let Some(answer) = answer else { return Ok(None) };
+    let document = test_fields(py, &answer)?;
+    annotate(&analysis, &document)?;
+    Ok(Some(document))
 }
 
 /// The toys of a goodness of fit.
@@ -286,7 +289,8 @@ fn goodness_model<'py>(
     let request = GoodnessRequest { n_toys: Some(n_toys).filter(|n| *n > 0), aux: aux(is_aux_fixed) };
     let work = |analysis: &Analysis, monitor: &dyn Monitor| analysis.goodness(&request, monitor);
     let answer = answer_watched(py, callback(progress).as_ref(), &analysis, work)?;
-    let document = fields(py, &answer.document())?;
+    let document = fields(py, &answer.result_document())?;
+    annotate(&analysis, &document)?;
     document.set_item("converged", answer.result.fit.converged)?;
     // Not from the JSON document, which has no NaN.
     document.set_item("toys", object(py, &answer.result.toys)?)?;

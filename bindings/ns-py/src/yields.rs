@@ -10,7 +10,7 @@ use crate::convert::{array, fields, optional_array};
 use crate::fits::fit_document;
 use crate::interrupt::answer;
 use crate::model::PyModel;
-use crate::settings::analysis;
+use crate::settings::{analysis, annotate};
 
 /// Returns the yields of every channel before the fit and after it, with the data.
 #[pyfunction]
@@ -21,6 +21,7 @@ fn yields_model<'py>(py: Python<'py>, model: &PyModel, settings: &Bound<'py, PyD
     document.set_item("converged", yields.fit.result.converged)?;
     document.set_item("warnings", &yields.fit.result.warnings)?;
     document.set_item("channels", channels(py, &yields)?)?;
+    annotate(&analysis, &document)?;
     Ok(document)
 }
 
@@ -48,6 +49,7 @@ fn report_model<'py>(py: Python<'py>, model: &PyModel, settings: &Bound<'py, PyD
     document.set_item("goodness_of_fit", fields(py, &found.goodness)?)?;
     document.set_item("channels", channels(py, &found.yields)?)?;
     document.set_item("warnings", &fit.result.warnings)?;
+    annotate(&analysis, &document)?;
     document.set_item("fit", fit_document(py, &analysis, fit.result.clone(), model.names(py)?)?)?;
     Ok(document)
 }

@@ -72,21 +72,21 @@ impl<T> Answer<T> {
 
 impl<T: Document> Answer<T> {
     /// Returns the JSON document that the command prints: keys sorted, numbers that are not finite
-    /// as `null`, and on a device an entry `device` with what it did.
+    /// as `null`, an entry `provenance`, and on a device an entry `device` with what it did.
     #[must_use]
     pub fn document(&self) -> Value {
+        let mut document = self.result_document();
+        document["provenance"] = json!(self.provenance());
+        document
+    }
+
+    /// Returns the document without its provenance, which takes longer than a small fit.
+    #[must_use]
+    pub fn result_document(&self) -> Value {
         let mut document = T::fields(self);
         if let Some(device) = &self.device {
             document["device"] = device.clone();
         }
-        document
-    }
-
-    /// Returns the document with an entry `provenance`.
-    #[must_use]
-    pub fn document_with_provenance(&self) -> Value {
-        let mut document = self.document();
-        document["provenance"] = json!(self.provenance());
         document
     }
 }

@@ -243,6 +243,11 @@ pub enum SettingsError {
         /// The level.
         level: f64,
     },
+    /// A level of CLs that is a confidence level.
+    LevelIsConfidence {
+        /// The level.
+        level: f64,
+    },
     /// A group of parameters without a member.
     EmptyGroup {
         /// Its name.
@@ -349,6 +354,9 @@ impl SettingsError {
             }
             Self::BadValues { problem } => problem.to_string(),
             Self::BadLevel { level } => format!("the level {level} is not between 0 and 1"),
+            Self::LevelIsConfidence { level } => {
+                format!("the level {level} is the CLs of a limit, which is below 0.5")
+            }
             Self::EmptyGroup { name } => {
                 format!("the group `{name}` matches no free nuisance parameter")
             }
@@ -407,6 +415,10 @@ impl Hint for SettingsError {
             Self::NoAsimov(_) => {
                 either("`nextstat check` lists suspicious bins", "`nextstat.check` lists suspicious bins")
             }
+            Self::LevelIsConfidence { level } => Some(face.either(
+                format!("`--cl {level}` is a confidence level"),
+                format!("`cl={level}` is a confidence level"),
+            )),
             Self::EmptyGroup { .. } => either(
                 "`nextstat inspect` lists the parameters; `*` matches any characters",
                 "`model.par_names` lists the parameters; `*` matches any characters",

@@ -150,15 +150,22 @@ impl Answer<FitResult> {
         Value::Object(self.model().parameters.sets.iter().map(values).collect::<Map<_, _>>())
     }
 
-    /// Returns name, index, best fit and uncertainty of each parameter of interest.
+    /// Returns name, index, best fit, uncertainty and its parts of each parameter of interest.
     #[must_use]
     pub fn pois(&self) -> Vec<Value> {
         let result = &self.result;
-        let poi = |&index: &usize| {
-            let (bestfit, uncertainty) = (result.bestfit[index], result.uncertainties[index]);
-            json!({"name": result.par_names[index], "index": index, "bestfit": bestfit, "uncertainty": uncertainty})
+        let poi = |(k, &index): (usize, &usize)| {
+            let split = result.splits.get(k);
+            json!({
+                "name": result.par_names[index],
+                "index": index,
+                "bestfit": result.bestfit[index],
+                "uncertainty": result.uncertainties[index],
+                "statistical": split.and_then(|split| split.statistical),
+                "systematic": split.and_then(|split| split.systematic),
+            })
         };
-        self.model().pois.iter().map(poi).collect()
+        self.model().pois.iter().enumerate().map(poi).collect()
     }
 }
 
@@ -174,6 +181,8 @@ pub(crate) fn fields(fit: &Answer<FitResult>, wanted: Matrices) -> Value {
     let result = &fit.result;
     let Value::Object(mut document) = to_document(result) else { return Value::Null };
     document.remove("covariance");
+    // The parameters of interest have them.
+    document.remove("splits");
     if result.minima.is_empty() {
         document.remove("minima");
     }

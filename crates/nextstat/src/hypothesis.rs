@@ -38,7 +38,7 @@ impl Default for SignificanceRequest {
 /// How to find upper limits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LimitRequest {
-    /// The level of CLs at the limit: 0.05 for a confidence level of 95 %.
+    /// The level of CLs at the limit, below 0.5: 0.05 for a confidence level of 95 %.
     pub level: f64,
     /// q̃ or q.
     pub statistic: TestStatistic,
@@ -52,6 +52,9 @@ impl Default for LimitRequest {
     }
 }
 
+/// A level of CLs from here on was meant as a confidence level.
+const LEAST_CONFIDENCE: f64 = 0.5;
+
 /// The statistics that give upper limits.
 const OF_LIMITS: &[&str] = &["qtilde", "q"];
 
@@ -59,6 +62,9 @@ impl LimitRequest {
     fn check(&self) -> Result<(), SettingsError> {
         if !(0.0 < self.level && self.level < 1.0) {
             return Err(SettingsError::BadLevel { level: self.level });
+        }
+        if self.level >= LEAST_CONFIDENCE {
+            return Err(SettingsError::LevelIsConfidence { level: self.level });
         }
         if !matches!(self.statistic, TestStatistic::Q | TestStatistic::QTilde) {
             let name = self.statistic.name().to_owned();

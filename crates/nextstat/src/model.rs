@@ -29,6 +29,8 @@ pub struct CompiledModel {
     workspace: Arc<Workspace>,
     /// The text of the workspace, patches applied, if the model was read from one.
     document: Option<Arc<Vec<u8>>>,
+    /// The files that it was read from, if it was read from files.
+    origin: Option<Arc<LoadRequest>>,
     sha256: Arc<OnceLock<String>>,
     written_sha256: Arc<OnceLock<String>>,
     model: Arc<Model>,
@@ -48,6 +50,7 @@ impl CompiledModel {
         Ok(Self {
             workspace: Arc::new(workspace),
             document: None,
+            origin: None,
             sha256: Arc::default(),
             written_sha256: Arc::default(),
             model: Arc::new(model),
@@ -62,7 +65,8 @@ impl CompiledModel {
     /// # Errors
     /// As [`CompiledModel::new`].
     pub fn from_loaded(loaded: LoadedWorkspace, options: &CompileOptions) -> Result<Self, ns_core::CompileError> {
-        Ok(Self { document: Some(Arc::new(loaded.document)), ..Self::new(loaded.workspace, options)? })
+        let (document, origin) = (Some(Arc::new(loaded.document)), loaded.origin.map(Arc::new));
+        Ok(Self { document, origin, ..Self::new(loaded.workspace, options)? })
     }
 
     /// Reads a file or standard input, applies its patches and compiles the result.
@@ -79,7 +83,7 @@ impl CompiledModel {
     /// As [`CompiledModel::load`].
     pub fn from_json(text: &[u8], options: &CompileOptions) -> Result<Self, Error> {
         let workspace = from_value(&read_value(text)?)?;
-        Ok(Self::from_loaded(LoadedWorkspace { workspace, document: text.to_vec() }, options)?)
+        Ok(Self::from_loaded(LoadedWorkspace { workspace, document: text.to_vec(), origin: None }, options)?)
     }
 
     /// Returns the SHA-256 digest of the workspace with its patches applied: the one that
@@ -91,6 +95,22 @@ impl CompiledModel {
             let of_document = self.document.as_ref().and_then(|text| digest(text, DigestAlgorithm::Sha256).ok());
             of_document.unwrap_or_else(|| self.written_sha256().to_owned())
         })
+    }
+
+    /// Computes [`CompiledModel::workspace_sha256`] on a thread of its own, so that a procedure on
+    /// this one does not wait for it.
+    pub fn begin_digest(&self) {
+        let model = self.clone();
+        // Without a thread the digest is computed when it is asked for.
+        let _ = std::thread::Builder::new().spawn(move || {
+            let _ = model.workspace_sha256();
+        });
+    }
+
+    /// Returns the files that the workspace was read from; `None` if it was not read from files.
+    #[must_use]
+    pub fn origin(&self) -> Option<&LoadRequest> {
+        self.origin.as_deref()
     }
 
     /// Returns the digest of the document that nextstat writes for the workspace, which does not

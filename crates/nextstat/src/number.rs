@@ -39,15 +39,27 @@ pub fn measured(value: f64, uncertainty: Option<f64>) -> String {
     let Some(uncertainty) = uncertainty.filter(|u| *u > 0.0) else {
         return format!("{} ± {}", significant(value, 5), optional(uncertainty, 2));
     };
-    let rounded: f64 = format!("{uncertainty:.1e}").parse().unwrap_or(uncertainty);
-    let exponent = rounded.log10().floor();
-    if !(-6.0..9.0).contains(&exponent) || value.abs() >= 1e12 {
+    let Some(decimals) = decimals(uncertainty).filter(|_| value.abs() < 1e12) else {
         return format!("{} ± {}", significant(value, 5), significant(uncertainty, 2));
-    }
-    let decimals = if exponent < 1.0 { (1.0 - exponent) as usize } else { 0 };
+    };
     // Removes the sign of a negative zero.
     let value = value + 0.0;
     format!("{value:.decimals$} ± {uncertainty:.decimals$}")
+}
+
+/// Formats a part of `whole`, an uncertainty, with as many decimals as [`measured`] gives `whole`.
+#[must_use]
+pub fn part_of(whole: f64, part: f64) -> String {
+    decimals(whole).map_or_else(|| significant(part, 2), |decimals| format!("{part:.decimals$}"))
+}
+
+/// Returns the number of decimals that show two digits of `uncertainty`; `None` where these would
+/// be too many.
+fn decimals(uncertainty: f64) -> Option<usize> {
+    let rounded: f64 = format!("{uncertainty:.1e}").parse().unwrap_or(uncertainty);
+    let exponent = rounded.log10().floor();
+    let decimals = if exponent < 1.0 { (1.0 - exponent) as usize } else { 0 };
+    (-6.0..9.0).contains(&exponent).then_some(decimals)
 }
 
 fn without_zeros(number: &str) -> &str {
@@ -56,7 +68,7 @@ fn without_zeros(number: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{measured, significant};
+    use super::{measured, part_of, significant};
 
     #[test]
     fn numbers_have_the_requested_digits() {
@@ -79,6 +91,7 @@ mod tests {
         assert_eq!(measured(-0.0, Some(0.25)), "0.00 ± 0.25");
         assert_eq!(measured(7.0, None), "7 ± -");
         assert_eq!(measured(1e-3, Some(2.5e-4)), "0.00100 ± 0.00025");
+        assert_eq!(part_of(0.74, 0.7), "0.70");
         assert_eq!(measured(2e15, Some(3.21e12)), "2e15 ± 3.2e12");
     }
 }

@@ -3,9 +3,13 @@
 use crate::analysis::Analysis;
 use crate::device;
 use crate::document::VERSION;
+use crate::number::significant;
 use crate::regions::by_channel;
-use crate::settings::{AsimovPoi, DataSource, Settings, Start};
+use crate::settings::{AsimovPoi, AsimovPoint, DataSource, Settings, Start};
 use ns_core::interpolate::Interpolation;
+use ns_core::{Data, Model};
+use ns_translate::digest::{DigestAlgorithm, digest};
+use ns_translate::{DocumentSource, LoadRequest};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -17,8 +21,8 @@ use serde_json::{Map, Value, json};
 pub struct Provenance {
     /// Version of nextstat.
     pub nextstat_version: &'static str,
-    /// SHA-256 digest of the workspace with its patches applied, as `nextstat digest` prints it.
-    pub workspace_sha256: String,
+    /// The workspace.
+    pub workspace: WorkspaceProvenance,
     /// Name of the measurement.
     pub measurement: String,
     /// Parameters of interest; usually one.
@@ -34,6 +38,39 @@ pub struct Provenance {
     pub seed: u64,
 }
 
+/// Which workspace a model was made of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WorkspaceProvenance {
+    /// SHA-256 digest of the workspace with its patches applied, as `nextstat digest` prints it.
+    pub sha256: String,
+    /// The file, `-` for standard input; `None` for a workspace that was not read from a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The files of JSON patches that were applied, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub patches: Vec<String>,
+    /// The patch set, and the name of its patch that was applied first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patchset: Option<[String; 2]>,
+}
+
+impl WorkspaceProvenance {
+    fn new(sha256: String, origin: Option<&LoadRequest>) -> Self {
+        let name = |source: &DocumentSource| match source {
+            DocumentSource::Path(path) => path.display().to_string(),
+            DocumentSource::Stdin => "-".to_owned(),
+        };
+        Self {
+            sha256,
+            file: origin.map(|origin| name(&origin.workspace)),
+            patches: origin.map(|origin| origin.patches.iter().map(name).collect()).unwrap_or_default(),
+            patchset: origin
+                .and_then(|origin| origin.patchset.as_ref())
+                .map(|(path, patch)| [path.display().to_string(), patch.clone()]),
+        }
+    }
+}
+
 /// Where the data came from.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "source")]
@@ -41,26 +78,63 @@ pub enum DataProvenance {
     /// The observed data of the workspace.
     Observed,
     /// Data passed by the caller.
-    Given,
+    Given {
+        /// SHA-256 digest of the numbers as a JSON list: the event counts, then the auxiliary data.
+        sha256: String,
+    },
     /// Expected data.
     Asimov {
-        /// Value of the parameter of interest; `None` for its starting value.
-        poi: Option<f64>,
-        /// Values of other parameters; those not listed have their starting values.
+        /// Values of the parameter of interest and of those that the settings name; the others have
+        /// their starting values.
         parameters: Map<String, Value>,
     },
 }
 
 impl DataProvenance {
-    fn of(data: &DataSource) -> Self {
+    fn of(data: &DataSource, model: &Model, values: &Data) -> Self {
         match data {
             DataSource::Observed => Self::Observed,
-            DataSource::Given(_) => Self::Given,
-            DataSource::Asimov(point) => {
-                Self::Asimov { poi: point.poi.value(), parameters: by_name(&point.parameters) }
+            DataSource::Given(_) => {
+                let numbers = json!([&values.main[..], &values.aux[..]].concat());
+                // The text is valid JSON, and nothing else can fail.
+                Self::Given {
+                    sha256: digest(numbers.to_string().as_bytes(), DigestAlgorithm::Sha256).unwrap_or_default(),
+                }
             }
+            DataSource::Asimov(point) => Self::Asimov { parameters: asimov_parameters(point, model) },
         }
     }
+
+    /// Returns `true` for observed data.
+    #[must_use]
+    pub fn is_observed(&self) -> bool {
+        *self == Self::Observed
+    }
+}
+
+impl std::fmt::Display for DataProvenance {
+    /// Writes `observed`, `Asimov (mu = 1)` or `given by the caller`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Observed => f.write_str("observed"),
+            Self::Given { .. } => f.write_str("given by the caller"),
+            Self::Asimov { parameters } if parameters.is_empty() => f.write_str("Asimov"),
+            Self::Asimov { parameters } => write!(f, "Asimov ({})", assignments(parameters)),
+        }
+    }
+}
+
+/// Formats values by name: `mu = 1, lumi = 0.98`.
+fn assignments(values: &Map<String, Value>) -> String {
+    let value = |value: &Value| value.as_f64().map_or_else(|| value.to_string(), |number| significant(number, 6));
+    values.iter().map(|(name, found)| format!("{name} = {}", value(found))).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the parameter of interest and the named parameters of an Asimov data set.
+fn asimov_parameters(point: &AsimovPoint, model: &Model) -> Map<String, Value> {
+    let parameters = &model.parameters;
+    let poi = |i: usize| (parameters.names[i].clone(), json!(point.poi.value().unwrap_or(parameters.init[i])));
+    model.poi().map(poi).into_iter().chain(by_name(&point.parameters)).collect()
 }
 
 impl AsimovPoi {
@@ -84,17 +158,57 @@ impl Analysis {
     /// whole workspace.
     #[must_use]
     pub fn provenance(&self) -> Provenance {
-        let model = self.model();
+        let (model, compiled) = (self.model(), self.compiled());
         Provenance {
             nextstat_version: VERSION,
-            workspace_sha256: self.compiled().workspace_sha256().to_owned(),
+            workspace: WorkspaceProvenance::new(compiled.workspace_sha256().to_owned(), compiled.origin()),
             measurement: model.measurement.clone(),
             pois: model.pois.iter().map(|&i| model.parameters.names[i].clone()).collect(),
             settings: self.changed_settings(),
-            data: DataProvenance::of(&self.settings().data),
+            data: self.data_provenance(),
             device: device::name_of(self.backend()),
             seed: self.seed(),
         }
+    }
+
+    /// Returns where the data came from.
+    #[must_use]
+    pub fn data_provenance(&self) -> DataProvenance {
+        DataProvenance::of(&self.settings().data, self.model(), self.whole_data())
+    }
+
+    /// Returns what a reader must know to understand a result, one line each: the data, and what is
+    /// fixed, masked or has another range than in the workspace.
+    ///
+    /// ```
+    /// # use nextstat::{Analysis, CompiledModel, DataSource, Settings};
+    /// # let workspace = std::fs::read("../../examples/simple.json").unwrap();
+    /// # let model = CompiledModel::from_json(&workspace, &Default::default())?;
+    /// let fixed = vec![("uncorr_bkguncrt[0]".to_owned(), 1.0)];
+    /// let settings = Settings { data: DataSource::Asimov(Default::default()), fixed, ..Settings::default() };
+    /// let lines = Analysis::new(&model, &settings)?.conditions();
+    /// assert_eq!(lines, ["data: Asimov (mu = 1)", "fixed: uncorr_bkguncrt[0] = 1"]);
+    /// # Ok::<(), nextstat::Error>(())
+    /// ```
+    #[must_use]
+    pub fn conditions(&self) -> Vec<String> {
+        let listed = |name: &str, values: Map<String, Value>| {
+            (!values.is_empty()).then(|| format!("{name}: {}", assignments(&values)))
+        };
+        let masked = self.masked_by_channel().map(|masked| {
+            let channel = |(name, bins): (String, Value)| match bins {
+                Value::Array(bins) => {
+                    format!("{name} (bins {})", bins.iter().map(Value::to_string).collect::<Vec<_>>().join(", "))
+                }
+                _ => name,
+            };
+            format!("masked: {}", masked.into_iter().map(channel).collect::<Vec<_>>().join(", "))
+        });
+        let range = |(name, [lower, upper]): &(String, [f64; 2])| format!("{name} from {lower} to {upper}");
+        let ranges: Vec<String> = self.settings().bounds.iter().map(range).collect();
+        let bounds = (!ranges.is_empty()).then(|| format!("ranges: {}", ranges.join(", ")));
+        let data = Some(format!("data: {}", self.data_provenance()));
+        [data, listed("fixed", by_name(&self.settings().fixed)), bounds, masked].into_iter().flatten().collect()
     }
 
     fn changed_settings(&self) -> Map<String, Value> {

@@ -39,6 +39,8 @@ pub struct LoadedWorkspace {
     pub workspace: Workspace,
     /// The text of the document, with the patches applied.
     pub document: Vec<u8>,
+    /// The files that it was read from; `None` for text in memory.
+    pub origin: Option<LoadRequest>,
 }
 
 /// Reads a document, applies the patches, and returns the workspace.
@@ -74,7 +76,7 @@ pub fn load_document(request: &LoadRequest) -> Result<LoadedWorkspace, DocumentE
     let bytes = read_bytes(&request.workspace)?;
     if request.patches.is_empty() && request.patchset.is_none() {
         let workspace = read_document(&bytes, &request.workspace).map_err(|error| error.in_file(&name))?;
-        return Ok(LoadedWorkspace { workspace, document: bytes });
+        return Ok(LoadedWorkspace { workspace, document: bytes, origin: Some(request.clone()) });
     }
     let mut document = pyhf::read_value(&bytes).map_err(|error| DocumentError::from(error).in_file(&name))?;
     if let Some((path, patch_name)) = &request.patchset {
@@ -85,7 +87,7 @@ pub fn load_document(request: &LoadRequest) -> Result<LoadedWorkspace, DocumentE
     }
     let patched = format!("{name}, patched");
     let workspace = pyhf::from_value(&document).map_err(|error| DocumentError::from(error).in_file(&patched))?;
-    Ok(LoadedWorkspace { workspace, document: document.to_string().into_bytes() })
+    Ok(LoadedWorkspace { workspace, document: document.to_string().into_bytes(), origin: Some(request.clone()) })
 }
 
 fn apply_from_set(

@@ -10,14 +10,42 @@ use crate::place::TextPosition;
 /// What some editors write before a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
+/// The first bytes of files that are taken for documents, and what the files are.
+const SIGNATURES: &[(&[u8], &str)] = &[
+    (b"root", "a ROOT file"),
+    (b"\x93NUMPY", "a NumPy file"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"\x89HDF", "an HDF5 file"),
+    (b"%PDF", "a PDF file"),
+];
+
 /// Bytes that are not UTF-8 text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the document is not UTF-8 text: byte {byte:#04x} at {position}")]
+#[error("{}", match .kind {
+    Some(kind) => format!("the document is {kind}, not JSON"),
+    None => format!("the document is not UTF-8 text: byte {byte:#04x} at {position}"),
+})]
 pub struct NotUtf8Error {
+    /// What the first bytes say the file is, such as `a ROOT file`; `None` if they say nothing.
+    pub kind: Option<&'static str>,
     /// The first byte that is not part of a character.
     pub byte: u8,
     /// Where it is.
     pub position: TextPosition,
+}
+
+impl NotUtf8Error {
+    /// Returns what to do instead.
+    pub(crate) fn hint(&self) -> &'static str {
+        match self.kind {
+            Some("a ROOT file") => {
+                "`nextstat xml2json` converts HistFactory XML with its ROOT files; `nextstat.histograms` makes a \
+                 workspace of histograms"
+            }
+            Some("a zip archive") => "extract it, and name the workspace in it",
+            _ => "workspaces are JSON text, plain or compressed as .gz or .zst",
+        }
+    }
 }
 
 /// Returns the text in `bytes`, without the byte-order mark that some editors write.
@@ -26,7 +54,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<&str, NotUtf8Error> {
     std::str::from_utf8(bytes).map_err(|error| {
         let (good, rest) = bytes.split_at(error.valid_up_to());
         let good = String::from_utf8_lossy(good);
-        NotUtf8Error { byte: rest.first().copied().unwrap_or(0), position: TextPosition::of(&good, good.len()) }
+        let kind = SIGNATURES.iter().find(|(signature, _)| bytes.starts_with(signature)).map(|(_, kind)| *kind);
+        NotUtf8Error { kind, byte: rest.first().copied().unwrap_or(0), position: TextPosition::of(&good, good.len()) }
     })
 }
 

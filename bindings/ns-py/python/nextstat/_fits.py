@@ -55,8 +55,8 @@ def fit(
     fit_channels : str or sequence of str
         Channels to fit, by name or pattern (``"CR_*"``), instead of all.
     mask : str or sequence of str
-        Channels or bins to leave out of the fit: ``"SR"``, ``"SR_*"``, ``"SR[3]"``, or ``"SR[2:5]"``
-        for bins 2 to 4. Yields and reports still predict them.
+        Channels or bins to leave out of the fit: ``"SR"``, ``"SR_*"``, ``"SR[3]"``, or
+        ``"SR[2:5]"`` for bins 2 to 4. Yields and reports still predict them.
     covariance : bool
         Whether the result has covariance and correlation matrices. They are computed when they are
         first read.

@@ -262,6 +262,12 @@ class RawFit:
     def warnings(self) -> list[str]: ...
 
 @final
+class RawProvenance:
+    """How a result was computed, read when it is asked for."""
+
+    def read(self) -> _Fields: ...
+
+@final
 class FloatingModel:
     """A model with all parameters free, for callers that say at each call which are fixed."""
 

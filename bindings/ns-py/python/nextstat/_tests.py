@@ -95,6 +95,7 @@ def significance(
 def upper_limit(
     model: Model,
     *,
+    cl: float | None = None,
     level: float = 0.05,
     test_stat: str = "qtilde",
     grid: ArrayLike | None = None,
@@ -108,14 +109,14 @@ def upper_limit(
     seed: int = 0,
     device: str = "auto",
 ) -> LimitResult:
-    """Finds upper limits on the parameter of interest where CLs is `level`.
-
-    They are observed and expected.
+    """Finds upper limits on the parameter of interest, observed and expected.
 
     Parameters
     ----------
+    cl : float, optional
+        Confidence level of the limits, such as 0.95.
     level : float
-        0.05 for limits at 95% confidence level.
+        CLs at the limits, 1 minus the confidence level; below 0.5. Without effect if `cl` is given.
     test_stat : ``"qtilde"`` or ``"q"``
     grid : array, optional
         Values between which CLs is interpolated, as in pyhf, instead of a root finder.
@@ -133,7 +134,7 @@ def upper_limit(
     """
     given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed)
     wanted = {
-        "level": real("level", level),
+        "level": real("level", level) if cl is None else 1.0 - real("cl", cl),
         "test_stat": text("test_stat", test_stat),
         "grid": grid,
     }

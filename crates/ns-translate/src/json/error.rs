@@ -129,7 +129,7 @@ impl JsonError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::NotUtf8(_) => Some("workspaces are JSON text, plain or compressed as .gz or .zst".to_owned()),
+            Self::NotUtf8(error) => Some(error.hint().to_owned()),
             Self::Syntax { problem, .. } => problem.hint().map(str::to_owned),
             Self::NotFinite { .. } => {
                 Some("JSON has no NaN and no infinity; leave the entry out or write a finite number".to_owned())

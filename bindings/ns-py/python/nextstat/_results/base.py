@@ -54,8 +54,9 @@ class Result:
     ['CLb_exp', 'CLb_obs', 'CLs_exp', 'CLs_obs']
     """
 
-    __slots__ = ("_fields",)
+    __slots__ = ("_fields", "_provenance")
     _fields: dict[str, Any]
+    _provenance: Any
 
     def __init_subclass__(cls) -> None:
         if cls.__module__.startswith("nextstat."):
@@ -63,7 +64,9 @@ class Result:
             cls.__module__ = "nextstat"
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
-        object.__setattr__(self, "_fields", {name: frozen(value) for name, value in fields.items()})
+        found = {name: frozen(value) for name, value in fields.items() if name != "provenance"}
+        object.__setattr__(self, "_fields", found)
+        object.__setattr__(self, "_provenance", fields.get("provenance"))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -84,18 +87,39 @@ class Result:
         return [*super().__dir__(), *self._fields]
 
     def __reduce__(self) -> tuple[type[Result], tuple[dict[str, Any]]]:
-        return type(self), (self._fields,)
+        return type(self), ({**self._fields, "provenance": self.provenance},)
 
     def __eq__(self, other: object) -> bool:
+        """Compares fields, but not provenance."""
         if type(self) is not type(other):
             return NotImplemented
-        return self.to_dict() == other.to_dict()  # type: ignore[attr-defined]
+        return _without_provenance(self) == _without_provenance(other)  # type: ignore[arg-type]
 
     __hash__ = None  # type: ignore[assignment]
 
+    @property
+    def provenance(self) -> Mapping[str, Any] | None:
+        """How the result was computed, by the names of the command's JSON: version, digest of the
+        workspace, measurement, data, changed settings, device and seed; None for a result made by
+        hand.
+
+        Examples
+        --------
+        >>> import nextstat
+        >>> model = nextstat.load_workspace("examples/simple.json")
+        >>> nextstat.fit(model, fixed={"mu": 0.0}).provenance["settings"]
+        {'fixed': {'mu': 0.0}}
+        """
+        if hasattr(self._provenance, "read"):
+            object.__setattr__(self, "_provenance", frozen(self._provenance.read()))
+        return self._provenance
+
     def to_dict(self) -> dict[str, Any]:
         """Returns the fields as plain Python objects, such as `json` takes."""
-        return {name: plain(value) for name, value in self._fields.items()}
+        found = {name: plain(value) for name, value in self._fields.items()}
+        if self.provenance is not None:
+            found["provenance"] = plain(self.provenance)
+        return found
 
     def to_json(self, indent: int | None = None) -> str:
         """Returns the fields as JSON text."""
@@ -131,6 +155,16 @@ class Result:
 
 
 Result.__module__ = "nextstat"
+
+
+def _without_provenance(result: Result) -> Any:
+    """Returns the fields of `result`, and of results in it, without their provenance."""
+    def stripped(value):
+        if isinstance(value, dict):
+            return {key: stripped(item) for key, item in value.items() if key != "provenance"}
+        return [stripped(item) for item in value] if isinstance(value, list) else value
+
+    return stripped(result.to_dict())
 
 
 def _shown(value: Any) -> str:
