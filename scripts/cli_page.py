@@ -11,8 +11,8 @@ import textwrap
 
 INTRODUCTION = """# The command
 
-Every verb reads a workspace, prints JSON to standard output, and writes a summary, warnings and
-errors to standard error: `nextstat VERB [WORKSPACE|-]`. This page has the help text of each verb,
+Every verb reads a workspace: `nextstat VERB [WORKSPACE|-]`. A terminal gets a table of the result;
+a pipe or a file gets all of it as JSON. Warnings and errors go to standard error. This page has the help text of each verb,
 as `nextstat VERB -h` prints it; tests compare them. It is written by `make cli-page`; do not edit
 it.
 
@@ -20,12 +20,17 @@ it.
   input. `--input FILE` is the same as the argument.
 - JSON has sorted keys and an indentation of four spaces, as Python's
   `json.dumps(indent=4, sort_keys=True)`. Numbers that are not finite are `null`.
-- `--output-file` writes the complete file or nothing.
+- `-o`, `--output-file` writes the complete file or nothing.
 - Errors have the form `error: …`, with the file and the JSON pointer, often followed by
   `hint: …`. The exit code is then 2, and no result is written.
 - Messages and summaries escape control, bidirectional and invisible characters in names. JSON
   contains names as they are.
-- Optional values take an equals sign: `--minos=NAME`, `--multi-start=100`, `--asimov=0`.
+- The value of `--minos`, `--multi-start` and `--asimov` may be left out. After a blank, a number, or
+  a name that is not one of a file, is the value: `--asimov 0`, `--minos mu`.
+- Names of parameters and channels may be patterns, in which `*` stands for any characters and `?`
+  for one: `--fix 'JES_*=0'`. A name precedes a pattern.
+- Every result has `provenance`: version, command line, digest of the workspace, measurement, data,
+  changed settings, device and seed ([JSON documents](reference/json.md)).
 - Results do not depend on `--threads`, to the bit.
 - `xml2json`, `json2xml` and `contrib` run in the Python package and have their own `--help`: see
   [compatibility.md](compatibility.md#histfactory-xml). A command without the package passes them on

@@ -22,23 +22,38 @@ mod verbs;
 use clap::Parser;
 use error::CliError;
 use output::reporter;
+use std::cell::RefCell;
 use std::ffi::OsString;
 use verbs::{Cli, Command, Status};
 
 /// Exit code of bad input and bad usage.
 pub(crate) const UNUSABLE: u8 = 2;
 
+thread_local! {
+    /// The arguments of the command that this thread runs, for the provenance of its result.
+    static COMMAND_LINE: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Returns the command line, the name of the command included.
+pub(crate) fn command_line() -> Vec<String> {
+    COMMAND_LINE.with_borrow(|words| {
+        let words = words.iter().skip(1).cloned();
+        std::iter::once("nextstat".to_owned()).chain(words).collect()
+    })
+}
+
 /// Runs the command with `arguments`, the first of which is its own name, and returns the exit
 /// code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let arguments = usage::joined(arguments.into_iter().collect());
+    COMMAND_LINE.set(arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect());
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => {
             // The parser quotes arguments as they are, so it parses escaped ones again.
             let arguments = ns_terminal::escape_arguments(&arguments);
             let error = Cli::try_parse_from(&arguments).err().unwrap_or(error);
-            return usage::explain(&error, &arguments);
+            return usage::explain(error, &arguments);
         }
     };
     if let Some(warning) = ns_terminal::unknown_instruction_set() {

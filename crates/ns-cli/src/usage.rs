@@ -1,4 +1,5 @@
-//! Usage errors: clap's messages, with hints about common mistakes.
+//! Usage errors: clap's messages, with hints about common mistakes; and options whose value may be
+//! left out.
 
 use crate::error::CliError;
 use crate::output::reporter::hint;
@@ -7,30 +8,120 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory as _};
 use std::ffi::OsString;
 use std::io::{self, Write as _};
+use std::path::Path;
 
-/// Options whose value is optional and therefore needs an equals sign.
-const JOINED: [&str; 3] = ["--minos", "--multi-start", "--asimov"];
+/// Options whose value may be left out, and whether it is a number. The parser takes a value only
+/// after an equals sign; [`joined`] writes it for words that can be nothing else.
+const OPTIONAL_VALUES: [(&str, bool); 3] = [("--asimov", true), ("--multi-start", true), ("--minos", false)];
+
+/// What users of other tools type, and what does the same here; `None` for every verb.
+const ELSEWHERE: &[(&str, Option<&str>, &str)] = &[
+    ("--cl", None, "`limit --cl` takes a confidence level; `scan --contour` and `fit --minos-level` have levels, too"),
+    ("--confidence-level", Some("limit"), "`--cl 0.95` is the confidence level"),
+    ("--range", Some("scan"), "`--start LO --stop HI` is the range of a scan"),
+    ("--range", None, "`--bounds NAME=LO:HI` is the range of a parameter"),
+    ("--level", None, "`limit --level` is the CLs of a limit"),
+    ("--nuisance", None, "`--parameter NAME` names a parameter"),
+    ("-n", Some("toys"), "`--n-toys N` is the number of toys"),
+    ("-n", Some("hypotest-toys"), "`--n-toys N` is the number of toys"),
+    ("-n", Some("scan"), "`--points N` is the number of points"),
+    ("-n", Some("ranking"), "`--top N` is the number of parameters in the table"),
+    ("--ntoys", None, "`--n-toys N` is the number of toys"),
+    ("--calctype", Some("limit"), "limits are by formulas; `hypotest-toys` tests one value by toys"),
+    ("--toys", None, "`toys`, `hypotest-toys` and `gof --toys N` throw toys"),
+    ("--channels", None, "`--fit-channels 'CR_*'` and `--mask SR` choose channels"),
+    ("--blind", None, "`--mask SR` leaves a channel out of the fit; `--asimov` fits expected data"),
+    ("--mask", None, "the verbs that fit have `--mask`; `prune -c` removes a channel from a workspace"),
+    ("--plot", None, "figures are drawn by `nextstat.plot` of the Python package"),
+    ("--html", None, "results are JSON and tables"),
+    ("--verbose", None, "`--summary` prints the table, `--json` the whole result"),
+    ("-v", None, "`--summary` prints the table, `--json` the whole result"),
+];
+
+/// Returns the arguments with a value that follows an option of optional value joined to it:
+/// `--asimov 0` becomes `--asimov=0`, unless the next word is a workspace.
+pub(crate) fn joined(arguments: Vec<OsString>) -> Vec<OsString> {
+    let mut found: Vec<OsString> = Vec::with_capacity(arguments.len());
+    let mut is_option = true;
+    for argument in arguments {
+        let option = found.last().and_then(|last| OPTIONAL_VALUES.iter().find(|(name, _)| last == name));
+        match option.filter(|(_, is_number)| is_option && is_value(&argument, *is_number)) {
+            Some((name, _)) => {
+                let mut whole = OsString::from(format!("{name}="));
+                whole.push(&argument);
+                found.pop();
+                found.push(whole);
+            }
+            None => found.push(argument),
+        }
+        // After `--` every word is an argument.
+        is_option &= found.last().is_some_and(|last| last != "--");
+    }
+    found
+}
+
+/// Returns `true` if `word` can only be the value of the option before it.
+fn is_value(word: &OsString, is_number: bool) -> bool {
+    let Some(text) = word.to_str() else { return false };
+    if is_number {
+        return text.parse::<f64>().is_ok() && !Path::new(text).exists();
+    }
+    !text.starts_with('-') && !text.contains(['/', '\\']) && !is_document(text) && !Path::new(text).exists()
+}
+
+/// Returns `true` if `name` ends as the names of documents do.
+fn is_document(name: &str) -> bool {
+    let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
+    Path::new(name).extension().is_some_and(|extension| extension == "json" || extension == "xml")
+}
 
 /// Prints help and version to standard output, and usage errors to standard error with exit code 2.
 /// A closed pipe is not an error.
-pub(crate) fn explain(error: &clap::Error, arguments: &[OsString]) -> u8 {
+pub(crate) fn explain(mut error: clap::Error, arguments: &[OsString]) -> u8 {
     if !error.use_stderr() {
-        return crate::exit_code(print(error));
+        return crate::exit_code(print(&error));
+    }
+    let verb = arguments.get(1).and_then(|verb| verb.to_str()).unwrap_or_default();
+    let advice = advice(&error, verb, arguments);
+    if error.kind() == ErrorKind::UnknownArgument {
+        // clap proposes any option that begins alike, and to escape what begins with a dash.
+        error.remove(ContextKind::SuggestedArg);
+        error.remove(ContextKind::Suggested);
     }
     // A closed standard error is ignored.
     let _ = error.print();
-    if error.kind() == ErrorKind::UnknownArgument {
-        if let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg)
-            && ["--gpu", "--device"].contains(&argument.as_str())
-        {
-            hint(&format!("this verb runs on the CPU; `{argument}` is an option of {}", on_devices().join(", ")));
-        }
-        let given = arguments.iter().find_map(|arg| JOINED.into_iter().find(|option| arg == *option));
-        if let Some(option) = given {
-            hint(&format!("write a value of `{option}` with an equals sign: `{option}=VALUE`"));
-        }
-    }
+    advice.iter().for_each(|advice| hint(advice));
     crate::UNUSABLE
+}
+
+/// Returns what the user may have meant.
+fn advice(error: &clap::Error, verb: &str, arguments: &[OsString]) -> Option<String> {
+    let ErrorKind::UnknownArgument = error.kind() else { return None };
+    let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else { return None };
+    if ["--gpu", "--device"].contains(&argument.as_str()) {
+        return Some(format!("this verb runs on the CPU; `{argument}` is an option of {}", on_devices().join(", ")));
+    }
+    let is_of = |(option, of, _): &&(&str, Option<&str>, &str)| *option == argument && of.is_none_or(|of| of == verb);
+    if let Some((_, _, advice)) = ELSEWHERE.iter().find(is_of) {
+        return Some((*advice).to_owned());
+    }
+    if !argument.starts_with('-') {
+        return unexpected_word(argument, verb, arguments);
+    }
+    let cli = Cli::command();
+    let options = cli.find_subcommand(verb)?.get_arguments().filter_map(clap::Arg::get_long);
+    let similar = ns_core::similar_name(argument.trim_start_matches('-'), options)?;
+    Some(format!("did you mean `--{similar}`?"))
+}
+
+/// Returns advice on a word that no option takes.
+fn unexpected_word(word: &str, verb: &str, arguments: &[OsString]) -> Option<String> {
+    let is_number = word.parse::<f64>().is_ok();
+    if is_number && ["hypotest", "cls", "hypotest-toys", "significance", "toys"].contains(&verb) {
+        return Some(format!("`--mu {word}` is the value of the parameter of interest"));
+    }
+    let (option, _) = OPTIONAL_VALUES.iter().find(|(option, _)| arguments.iter().any(|argument| argument == option))?;
+    Some(format!("write a value of `{option}` with an equals sign: `{option}={word}`"))
 }
 
 /// Prints help or the version.
@@ -44,4 +135,40 @@ fn print(error: &clap::Error) -> Result<Status, CliError> {
 fn on_devices() -> Vec<String> {
     let has_devices = |verb: &&Command| verb.get_arguments().any(|argument| argument.get_id() == "gpu");
     Cli::command().get_subcommands().filter(has_devices).map(|verb| format!("`{}`", verb.get_name())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::joined;
+
+    fn join(words: &str) -> String {
+        let words = joined(words.split(' ').map(Into::into).collect());
+        words.iter().map(|word| word.to_str().expect("text")).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn values_join_their_option() {
+        assert_eq!(join("nextstat fit ws.json --asimov 0 -q"), "nextstat fit ws.json --asimov=0 -q");
+        assert_eq!(join("nextstat fit --asimov -0.5 ws.json"), "nextstat fit --asimov=-0.5 ws.json");
+        assert_eq!(
+            join("nextstat fit ws.json --minos mu --minos JES_*"),
+            "nextstat fit ws.json --minos=mu --minos=JES_*"
+        );
+        assert_eq!(join("nextstat fit ws.json --multi-start 10"), "nextstat fit ws.json --multi-start=10");
+    }
+
+    #[test]
+    fn workspaces_and_options_do_not() {
+        for words in [
+            "nextstat fit --asimov ws.json",
+            "nextstat fit --minos ws.json",
+            "nextstat fit --minos ws.json.gz",
+            "nextstat fit --minos ./data",
+            "nextstat fit --minos -q ws.json",
+            "nextstat fit --minos -- mu",
+            "nextstat fit --asimov=1 0",
+        ] {
+            assert_eq!(join(words), words);
+        }
+    }
 }

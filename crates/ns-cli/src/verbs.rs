@@ -40,7 +40,7 @@ Exit codes:
   2  bad input or usage
   130  interrupted by Ctrl-C; results obtained until then are written
 
-Results are JSON on standard output. If standard error is a terminal, a summary goes there, unless --quiet is given; --summary prints it in any case."
+A terminal gets the table of a result; a pipe, and a file named with --output-file, get JSON, and --json writes it to a terminal, too. --summary prints the table in any case, --quiet in none."
     };
 }
 
@@ -156,7 +156,7 @@ verbs! {
     Inspect: inspect::InspectArgs,
     /// Check a model for problems before fitting it
     Check: check::CheckArgs,
-    /// Combine two workspaces into one
+    /// Combine workspaces into one
     Combine: combine::CombineArgs,
     /// Remove channels, samples, modifiers or measurements from a workspace
     Prune: prune::PruneArgs,

@@ -10,11 +10,11 @@ use std::sync::LazyLock;
 pub(crate) struct DeviceArgs {
     /// Find minima on this device; the CPU finishes what the device does not reach. A device that
     /// is not available is an error
-    #[arg(long, value_name = "DEVICE", value_enum, default_value_t)]
+    #[arg(long, value_name = "DEVICE", value_enum, default_value_t, help_heading = "Computation")]
     device: DeviceChoice,
 
     /// Same as `--device`, for GPUs
-    #[arg(long, value_name = "GPU", value_enum, conflicts_with = "device")]
+    #[arg(long, value_name = "GPU", value_enum, conflicts_with = "device", help_heading = "Computation")]
     gpu: Option<Gpu>,
 }
 

@@ -1,6 +1,6 @@
 //! Arguments that name a workspace, its model, and where the result goes.
 
-use super::values::{InterpolationRule, interpolation_rule, source};
+use super::values::{InterpolationRule, interpolation_rule, source, threads};
 use crate::error::CliError;
 use clap::{Args, ValueEnum};
 use nextstat::CompiledModel;
@@ -21,7 +21,7 @@ pub(crate) struct SourceArgs {
     workspace: Option<DocumentSource>,
 
     /// Same as WORKSPACE
-    #[arg(long, value_name = "FILE", value_parser = source(), conflicts_with = "workspace")]
+    #[arg(long, value_name = "FILE", value_parser = source(), conflicts_with = "workspace", help_heading = "Model")]
     input: Option<DocumentSource>,
 }
 
@@ -66,15 +66,15 @@ pub(crate) struct InputArgs {
     pub(crate) workspace: SourceArgs,
 
     /// JSON patch to apply to the workspace, `-` for standard input; repeatable, applied in order
-    #[arg(short, long, value_name = "FILE", value_parser = source())]
+    #[arg(short, long, value_name = "FILE", value_parser = source(), help_heading = "Model")]
     pub(crate) patch: Vec<DocumentSource>,
 
     /// Patch set made for the workspace; one of its patches is applied first
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Model")]
     pub(crate) patchset: Option<PathBuf>,
 
     /// Name of the patch of the patch set
-    #[arg(long, value_name = "NAME", requires = "patchset")]
+    #[arg(long, value_name = "NAME", requires = "patchset", help_heading = "Model")]
     pub(crate) patch_name: Option<String>,
 }
 
@@ -103,21 +103,21 @@ pub(crate) struct ModelArgs {
     pub(crate) input: InputArgs,
 
     /// Measurement; the first one if not given
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = "Model")]
     measurement: Option<String>,
 
     /// Parameter of interest, instead of the measurement's; repeatable; `none` for no parameter of
     /// interest
-    #[arg(long, value_name = "NAME|none")]
+    #[arg(long, value_name = "NAME|none", help_heading = "Model")]
     poi: Vec<String>,
 
     /// Interpolation rules: `smooth` as in pyhf today, `pyhf` as in pyhf before release 0.6
-    #[arg(long, value_name = "RULES", value_enum, default_value_t)]
+    #[arg(long, value_name = "RULES", value_enum, default_value_t, help_heading = "Model")]
     interp_defaults: InterpolationDefaults,
 
     /// Interpolation rule of one kind of modifier, such as `normsys=code1`: normsys has code1 and
     /// code4, histosys code0, code2 and code4p; repeatable
-    #[arg(long, value_name = "KIND=CODE", value_parser = interpolation_rule)]
+    #[arg(long, value_name = "KIND=CODE", value_parser = interpolation_rule, help_heading = "Model")]
     interpolation: Vec<InterpolationRule>,
 }
 
@@ -174,17 +174,35 @@ enum InterpolationDefaults {
 /// Where the result goes.
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
-    /// Write the result to a file instead of standard output, completely or not at all
-    #[arg(long, value_name = "FILE")]
+    /// Write the result as JSON to a file instead of standard output, completely or not at all
+    #[arg(short, long, alias = "output", value_name = "FILE", help_heading = "Output")]
     pub(crate) output_file: Option<PathBuf>,
 
-    /// Print the summary even if standard error is not a terminal, as in the log of a batch job
-    #[arg(long)]
+    /// Write JSON to standard output even if it is a terminal, which gets a table otherwise
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+
+    /// Print the table even if neither standard output nor standard error is a terminal, as in the
+    /// log of a batch job
+    #[arg(long, overrides_with = "quiet", help_heading = "Output")]
     pub(crate) summary: bool,
 
-    /// Print no summary on standard error; errors are still printed
-    #[arg(short, long, conflicts_with = "summary")]
+    /// Print no table; errors are still printed
+    #[arg(short, long, overrides_with = "summary", help_heading = "Output")]
     pub(crate) quiet: bool,
+}
+
+impl OutputArgs {
+    /// Returns `true` if standard output is a terminal that gets the table of a result and not its
+    /// JSON.
+    pub(crate) fn has_table_on_stdout(&self) -> bool {
+        !self.quiet && !self.json && !self.is_to_stdout() && io::stdout().is_terminal()
+    }
+
+    /// Returns `true` if the arguments name standard output for the result.
+    fn is_to_stdout(&self) -> bool {
+        self.output_file.as_ref().is_some_and(|path| path.as_os_str() == "-")
+    }
 }
 
 /// How many threads to use.
@@ -192,7 +210,7 @@ pub(crate) struct OutputArgs {
 pub(crate) struct ThreadArgs {
     /// Maximum number of threads, all of the machine if not given; a single fit uses one, and
     /// results do not depend on it
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true, help_heading = "Computation")]
     threads: Option<NonZeroUsize>,
 }
 

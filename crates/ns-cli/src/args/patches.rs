@@ -5,7 +5,7 @@ use super::{OutputArgs, SetupArgs, ThreadArgs, compile_error};
 use crate::error::CliError;
 use crate::output::reporter::with_causes;
 use crate::output::table::{Align, table};
-use crate::output::{Progress, Reporter, escape, write_json};
+use crate::output::{Progress, Reporter, escape, write_result};
 use crate::verbs::Status;
 use clap::Args;
 use nextstat::number::optional;
@@ -65,7 +65,7 @@ impl EveryPatchArgs {
         let documents: Vec<Value> = done.map(|(entry, answer)| document(&set, entry, answer)).collect();
         let (n_done, n_patches) = (documents.len(), entries.len());
         let is_complete = n_done == n_patches;
-        write_json(&json!({"complete": is_complete, "n_patches": n_patches, "patches": &documents}), output)?;
+        write_result(&json!({"complete": is_complete, "n_patches": n_patches, "patches": &documents}), output)?;
         let n_bad = answers.iter().flatten().filter(|answer| !matches!(answer, Ok((_, true)))).count();
         let alarm =
             (n_bad > 0).then(|| format!("{n_bad} of {n_done} patches have errors or fits that did not converge"));

@@ -15,38 +15,38 @@ pub(crate) struct SetupArgs {
 
     /// Fix a parameter at a value, which may be outside its range; the bare name of a vector fixes
     /// every element, a pattern (`JES_*`) all that it matches; repeatable
-    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment, help_heading = "Data and fit")]
     fix: Vec<Assignment>,
 
     /// Range of a parameter, instead of the model's; repeatable
-    #[arg(long, value_name = "NAME=LO:HI", value_parser = range)]
+    #[arg(long, value_name = "NAME=LO:HI", value_parser = range, help_heading = "Data and fit")]
     bounds: Vec<Range>,
 
     /// Fit only channels with this name, or whose name matches this pattern (`CR_*`); repeatable
-    #[arg(long, value_name = "CHANNEL")]
+    #[arg(long, value_name = "CHANNEL", help_heading = "Data and fit")]
     fit_channels: Vec<String>,
 
     /// Leave a channel, or bins of it, out of the fit: `SR`, `SR_*`, `SR[3]`, or `SR[2:5]` for bins
     /// 2 to 4; yields and reports still predict them; repeatable
-    #[arg(long, value_name = "CHANNEL")]
+    #[arg(long, value_name = "CHANNEL", help_heading = "Data and fit")]
     mask: Vec<String>,
 
     /// Use the data expected at the model's starting values instead of the observed data, with the
     /// parameter of interest at MU (1 if not given)
-    #[arg(long, value_name = "MU", num_args = 0..=1, require_equals = true, value_parser = finite, allow_hyphen_values = true)]
+    #[arg(long, value_name = "MU", num_args = 0..=1, require_equals = true, value_parser = finite, allow_hyphen_values = true, help_heading = "Data and fit")]
     asimov: Option<Option<f64>>,
 
     /// Likewise, with another parameter at a value; repeatable
-    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment, help_heading = "Data and fit")]
     asimov_at: Vec<Assignment>,
 
     /// Start each fit from N random points as well and keep the lowest minimum; N is 40 if not
     /// given
-    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, value_parser = count, default_missing_value = "40")]
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, value_parser = count, default_missing_value = "40", help_heading = "Data and fit")]
     multi_start: Option<usize>,
 
     /// Seed of everything random
-    #[arg(long, value_name = "SEED", value_parser = seed, default_value_t = 0, allow_hyphen_values = true)]
+    #[arg(long, value_name = "SEED", value_parser = seed, default_value_t = 0, allow_hyphen_values = true, help_heading = "Data and fit")]
     seed: u64,
 }
 
@@ -58,8 +58,10 @@ impl SetupArgs {
 
     /// Reads and compiles the model for an analysis on the device that the arguments choose.
     pub(crate) fn analysis(&self, threads: &ThreadArgs, device: &DeviceArgs) -> Result<Analysis, CliError> {
+        let model = self.model.model()?;
+        model.begin_digest();
         let settings = Settings { threads: Some(threads.count()), device: device.backend(), ..self.settings() };
-        Ok(Analysis::new(&self.model.model()?, &settings)?)
+        Ok(Analysis::new(&model, &settings)?)
     }
 
     /// Returns the analysis of `model` on the CPU.

@@ -5,6 +5,7 @@ use nextstat::Face;
 use ns_core::interpolate::{HistoSysInterpolation, Interpolation, NormSysInterpolation};
 use ns_inference::toys::{InvalidToyCount, number_of_toys};
 use ns_translate::DocumentSource;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 /// `NAME=VALUE`
@@ -55,6 +56,8 @@ pub(crate) enum ValueError {
     NotFinite { text: String },
     #[error("`{text}` is not a whole number of at least 0")]
     NotACount { text: String },
+    #[error("`{text}` is not a number of threads: at least 1")]
+    NotThreads { text: String },
     #[error(transparent)]
     InvalidToyCount(#[from] InvalidToyCount),
     #[error("`{text}` is not between 0 and 1")]
@@ -83,6 +86,12 @@ pub(crate) fn finite(text: &str) -> Result<f64, ValueError> {
 /// Parses a seed.
 pub(crate) fn seed(text: &str) -> Result<u64, String> {
     nextstat::settings::seed(text).map_err(|error| error.message(Face::Command))
+}
+
+/// Parses a number of threads.
+pub(crate) fn threads(text: &str) -> Result<NonZeroUsize, ValueError> {
+    let number = text.trim().parse().ok().and_then(NonZeroUsize::new);
+    number.ok_or_else(|| ValueError::NotThreads { text: text.to_owned() })
 }
 
 /// Parses a whole number of at least 0.

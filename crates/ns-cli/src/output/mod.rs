@@ -1,5 +1,6 @@
-//! Output: JSON as Python's `json.dumps(indent=4, sort_keys=True)` writes it to standard output or
-//! to a file, and summaries, warnings, errors and progress on standard error.
+//! Output: JSON as Python's `json.dumps(indent=4, sort_keys=True)` writes it, to standard output or
+//! to a file; tables, on standard output if it is a terminal and on standard error if not;
+//! warnings, errors and progress on standard error.
 
 mod progress;
 pub(crate) mod reporter;
@@ -15,7 +16,27 @@ use crate::error::CliError;
 use ns_translate::python_json;
 use ns_translate::whole_file::write_whole;
 use serde::Serialize;
+use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::io::{self, Write};
+
+/// Writes the result of a verb that has a table, too: as JSON to the output that the arguments
+/// name, but not to a terminal that gets the table.
+pub(crate) fn write_result(document: &Value, output: &OutputArgs) -> Result<(), CliError> {
+    if output.output_file.is_none() && output.has_table_on_stdout() {
+        return require_stdout();
+    }
+    write_json(&with_command(document), output)
+}
+
+/// Returns `document` with the command line in its provenance, if it has one.
+pub(crate) fn with_command(document: &Value) -> Cow<'_, Value> {
+    let mut document = Cow::Borrowed(document);
+    if document.get("provenance").is_some() {
+        document.to_mut()["provenance"]["command"] = json!(crate::command_line());
+    }
+    document
+}
 
 /// Writes a document to the output that the arguments name.
 pub(crate) fn write_json(document: &impl Serialize, output: &OutputArgs) -> Result<(), CliError> {

@@ -61,7 +61,8 @@ impl Progress {
     fn line(&self, done: usize, total: usize, first: usize) -> String {
         let rate = (done - first.min(done)) as f64 / self.start.elapsed().as_secs_f64();
         let left = if rate > 0.0 { (total.saturating_sub(done)) as f64 / rate } else { f64::INFINITY };
-        format!("{done} of {total} {}, {} per second, {} left", self.units, significant(rate, 3), duration(left))
+        let rate = if rate < 100.0 { significant(rate, 2) } else { format!("{rate:.0}") };
+        format!("{done} of {total} {}, {rate} per second, {} left", self.units, duration(left))
     }
 }
 
@@ -78,7 +79,7 @@ impl Monitor for Progress {
         state.last = Some(Instant::now());
         state.is_line_open = is_terminal;
         let line = self.line(done, total, first);
-        let text = if is_terminal { format!("\r\x1b[K{line}") } else { format!("{line}\n") };
+        let text = if is_terminal { format!("\r\x1b[K{} {line}", bar(done, total)) } else { format!("{line}\n") };
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 
@@ -93,6 +94,13 @@ impl Drop for Progress {
             let _ = io::stderr().lock().write_all(b"\r\x1b[K");
         }
     }
+}
+
+/// Draws which part of `total` is done.
+fn bar(done: usize, total: usize) -> String {
+    const WIDTH: usize = 24;
+    let n = done.min(total) * WIDTH / total.max(1);
+    format!("[{}{}]", "#".repeat(n), " ".repeat(WIDTH - n))
 }
 
 /// Formats a time.
@@ -110,7 +118,14 @@ fn duration(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::duration;
+    use super::{bar, duration};
+
+    #[test]
+    fn bars_are_as_long_as_what_is_done() {
+        assert_eq!(bar(0, 10), format!("[{}]", " ".repeat(24)));
+        assert_eq!(bar(5, 10), format!("[{}{}]", "#".repeat(12), " ".repeat(12)));
+        assert_eq!(bar(0, 0).len(), 26);
+    }
 
     #[test]
     fn times_are_rounded_up_to_two_units() {

@@ -1,17 +1,29 @@
-//! Messages on standard error: errors and warnings always, summaries if a terminal shows them.
+//! Messages: errors and warnings on standard error always, tables if a terminal shows them.
 
 use crate::args::OutputArgs;
 use crate::error::CliError;
+use nextstat::Analysis;
+use nextstat::provenance::DataProvenance;
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
 
-/// Whether and how to write summaries to standard error.
+/// Whether, where and how to write tables.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reporter {
     is_quiet: bool,
-    /// Whether to write summaries: standard error is a terminal, or an option asks for them.
-    has_summary: bool,
+    tables: TableTarget,
+    /// Whether progress is shown: standard error is a terminal, or an option asks for it.
+    has_progress: bool,
     paint: Paint,
+}
+
+/// Where tables go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TableTarget {
+    Nowhere,
+    Stdout,
+    Stderr,
 }
 
 /// How to emphasise text.
@@ -43,23 +55,44 @@ impl Paint {
 }
 
 impl Reporter {
-    /// Follows the arguments, `NO_COLOR` and whether standard error is a terminal.
+    /// Follows the arguments, `NO_COLOR`, and whether standard output and standard error are
+    /// terminals. A verb without a table of its result has `output` without one.
     pub(crate) fn new(output: &OutputArgs) -> Self {
-        let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let is_terminal = io::stderr().is_terminal();
-        let paint = if is_plain || !is_terminal { Paint::Plain } else { Paint::Colour };
-        Self { is_quiet: output.quiet, has_summary: is_terminal || output.summary, paint }
+        let has_progress = io::stderr().is_terminal() || output.summary;
+        let tables = match () {
+            () if output.quiet => TableTarget::Nowhere,
+            () if output.has_table_on_stdout() => TableTarget::Stdout,
+            () if has_progress => TableTarget::Stderr,
+            () => TableTarget::Nowhere,
+        };
+        let is_terminal = match tables {
+            TableTarget::Stdout => true,
+            _ => io::stderr().is_terminal(),
+        };
+        let paint = if is_terminal && has_colours() { Paint::Colour } else { Paint::Plain };
+        Self { is_quiet: output.quiet, tables, has_progress, paint }
     }
 
     /// Returns whether progress goes to a terminal, or `None` if it is not shown.
     pub(crate) fn shows_progress(self) -> Option<bool> {
-        (self.has_summary && !self.is_quiet).then(|| io::stderr().is_terminal())
+        (self.has_progress && !self.is_quiet).then(|| io::stderr().is_terminal())
     }
 
-    /// Writes the summary, unless it is suppressed.
+    /// Writes the table, unless it is suppressed.
     pub(crate) fn summary(self, summary: impl FnOnce(Paint) -> String) {
-        if self.has_summary && !self.is_quiet {
-            print(&summary(self.paint));
+        match self.tables {
+            TableTarget::Nowhere => {}
+            // A closed standard output was an error before.
+            TableTarget::Stdout => drop(io::stdout().lock().write_all(summary(self.paint).as_bytes())),
+            TableTarget::Stderr => print(&summary(self.paint)),
+        }
+    }
+
+    /// Writes, on standard error, what happened to a document that is written whatever standard
+    /// output is.
+    pub(crate) fn note(self, note: impl FnOnce() -> String) {
+        if self.shows_progress().is_some() {
+            print(&note());
         }
     }
 
@@ -73,10 +106,33 @@ impl Reporter {
     /// Writes the summary; without one, writes `alarm` as a warning, so that a log shows it.
     pub(crate) fn summary_or_warning(self, alarm: Option<&str>, summary: impl FnOnce(Paint) -> String) {
         match alarm {
-            Some(alarm) if !self.has_summary && !self.is_quiet => print(&format!("warning: {}\n", escape(alarm))),
+            Some(alarm) if self.tables == TableTarget::Nowhere && !self.is_quiet => warning_in_full(alarm),
             _ => self.summary(summary),
         }
     }
+}
+
+/// Returns `true` unless `NO_COLOR` is set.
+fn has_colours() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Returns `label` in a colour if standard error shows colours.
+fn label(label: &'static str, colour: &'static str) -> Cow<'static, str> {
+    if io::stderr().is_terminal() && has_colours() {
+        return format!("\x1b[1;{colour}m{label}\x1b[0m").into();
+    }
+    label.into()
+}
+
+/// Returns the label of errors.
+fn error_label() -> Cow<'static, str> {
+    label("error:", "31")
+}
+
+/// Returns the label of warnings.
+fn warning_label() -> Cow<'static, str> {
+    label("warning:", "33")
 }
 
 /// Joins `warnings` to one alarm if `is_bad`.
@@ -86,7 +142,7 @@ pub(crate) fn alarm_if(is_bad: bool, warnings: &[String]) -> Option<String> {
 
 /// Writes `error: …` with its causes, and `hint: …` if there is one.
 pub(crate) fn error(error: &CliError) {
-    print(&format!("{}\n", shortened(&escape(&format!("error: {}", with_causes(error))))));
+    print(&format!("{} {}\n", error_label(), shortened(&escape(&with_causes(error)))));
     if let Some(advice) = error.hint() {
         hint(&advice);
     }
@@ -118,17 +174,36 @@ fn shortened(text: &str) -> String {
 
 /// Writes `warning: …`, even if the arguments ask for no summary.
 pub(crate) fn warning(text: &str) {
-    print(&format!("warning: {}\n", shortened(&escape(text))));
+    print(&format!("{} {}\n", warning_label(), shortened(&escape(text))));
+}
+
+/// Writes `warning: …` without shortening it.
+fn warning_in_full(text: &str) {
+    print(&format!("{} {}\n", warning_label(), escape(text)));
 }
 
 /// Writes `hint: …`.
 pub(crate) fn hint(advice: &str) {
-    print(&format!("hint: {}\n", shortened(&escape(advice))));
+    print(&format!("{} {}\n", label("hint:", "36"), shortened(&escape(advice))));
 }
 
 /// Writes to standard error; a closed one is ignored.
 fn print(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Returns the label of numbers that the data give: `observed`, or what the data are instead.
+pub(crate) fn data_label(analysis: &Analysis) -> String {
+    match analysis.data_provenance() {
+        DataProvenance::Asimov { .. } => "Asimov data".to_owned(),
+        DataProvenance::Given { .. } => "given data".to_owned(),
+        _ => "observed".to_owned(),
+    }
+}
+
+/// Formats what a reader must know to understand the results of `analysis`, one line each.
+pub(crate) fn conditions(analysis: &Analysis) -> String {
+    analysis.conditions().iter().map(|line| format!("{}\n", escape(line))).collect()
 }
 
 /// Formats the first warnings of a result after a blank line; returns an empty text if there are

@@ -15,12 +15,14 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Opens the output that the arguments name.
+    /// Opens the output that the arguments name; a terminal that gets a table gets nothing else.
     pub(crate) fn open(output: &OutputArgs) -> Result<Self, CliError> {
         let path = output.output_file.as_ref().filter(|path| path.as_os_str() != "-");
         let Some(path) = path else {
             require_stdout()?;
-            return Ok(Self { writer: BufWriter::new(Box::new(io::stdout())), replacement: None });
+            let is_table = output.has_table_on_stdout();
+            let stdout: Box<dyn Write> = if is_table { Box::new(io::sink()) } else { Box::new(io::stdout()) };
+            return Ok(Self { writer: BufWriter::new(stdout), replacement: None });
         };
         let opened = OutputTarget::open(path).and_then(|target| match target {
             OutputTarget::Special(file) => Ok((file, None)),

@@ -4,7 +4,7 @@ use super::{Command, EXIT_CODES, Status};
 use crate::args::files::Files;
 use crate::args::{ModelArgs, OutputArgs};
 use crate::error::CliError;
-use crate::output::{Paint, Reporter, escape, write_json};
+use crate::output::{Paint, Reporter, escape, write_result};
 use clap::Args;
 use ns_core::check::{Finding, Severity};
 use std::fmt::Write;
@@ -32,7 +32,7 @@ impl Command for CheckArgs {
     fn run(self) -> Result<Status, CliError> {
         let model = self.model.model()?;
         let findings = model.check(None)?;
-        write_json(&model.findings_document(&findings), &self.output)?;
+        write_result(&model.findings_document(&findings), &self.output)?;
         let worst_allowed = if self.strict { Severity::Note } else { Severity::Warning };
         let n_bad = findings.iter().filter(|finding| finding.severity() < worst_allowed).count();
         let alarm = (n_bad > 0).then(|| format!("the model has {n_bad} problem{}", if n_bad == 1 { "" } else { "s" }));

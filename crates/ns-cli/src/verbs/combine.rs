@@ -1,4 +1,4 @@
-//! `nextstat combine`: two workspaces combined into one.
+//! `nextstat combine`: several workspaces combined into one.
 
 use super::{Command, Status};
 use crate::args::values::source;
@@ -14,19 +14,16 @@ use ns_translate::workspace::{
 /// Arguments of `combine`.
 #[derive(Debug, Args)]
 pub(crate) struct CombineArgs {
-    /// First workspace, plain or compressed; `-` reads standard input
-    #[arg(value_name = "WORKSPACE_ONE", value_parser = source())]
-    one: Option<DocumentSource>,
+    /// Workspaces, plain or compressed, combined one after the other; `-` reads standard input, and
+    /// so does a missing second one
+    #[arg(value_name = "WORKSPACE", value_parser = source())]
+    workspaces: Vec<DocumentSource>,
 
-    /// Second workspace; standard input if not given
-    #[arg(value_name = "WORKSPACE_TWO", value_parser = source())]
-    two: Option<DocumentSource>,
-
-    /// How to join channels, observations and measurements with a name that is in both workspaces
+    /// How to join channels, observations and measurements with a name that is in two workspaces
     #[arg(short, long, value_enum, default_value_t)]
     join: JoinArg,
 
-    /// Give a channel of both workspaces the samples of both; with an outer join only
+    /// Give a channel of two workspaces the samples of both; with an outer join only
     #[arg(long, overrides_with = "no_merge_channels")]
     merge_channels: bool,
 
@@ -39,14 +36,14 @@ pub(crate) struct CombineArgs {
 }
 
 impl CombineArgs {
-    /// Returns the first and the second workspace.
-    fn sources(&self) -> Result<[DocumentSource; 2], CliError> {
-        let sources = [named_or_piped(self.one.as_ref())?, named_or_piped(self.two.as_ref())?];
-        if sources == [DocumentSource::Stdin, DocumentSource::Stdin] {
-            Err(CliError::TwoFromStdin)
-        } else {
-            Ok(sources)
+    /// Returns the workspaces, at least two.
+    fn sources(&self) -> Result<Vec<DocumentSource>, CliError> {
+        let mut sources = self.workspaces.clone();
+        while sources.len() < 2 {
+            sources.push(named_or_piped(None)?);
         }
+        let from_stdin = sources.iter().filter(|source| **source == DocumentSource::Stdin);
+        if from_stdin.count() > 1 { Err(CliError::TwoFromStdin) } else { Ok(sources) }
     }
 
     fn join(&self) -> WorkspaceJoin {
@@ -81,15 +78,23 @@ enum JoinArg {
 
 impl Command for CombineArgs {
     fn run(self) -> Result<Status, CliError> {
-        let [one, two] = self.sources()?;
-        let (left, right) = (rewritable(&one)?, rewritable(&two)?);
-        let names = [one.name(), two.name()];
-        let combined = combine(left, right, self.join(), self.channels())
-            .map_err(|error| CliError::Combine { names: names.clone(), error })?;
-        write_json(&combined.document, &self.output)?;
+        let sources = self.sources()?;
+        let documents = sources.iter().map(rewritable).collect::<Result<Vec<_>, _>>()?;
+        let mut documents = documents.into_iter().zip(sources.iter().map(DocumentSource::name));
+        let Some((mut document, mut name)) = documents.next() else { return Err(CliError::NoDocument) };
+        let mut warnings = Vec::new();
+        for (other, other_name) in documents {
+            let names = [name, other_name];
+            let combined = combine(document, other, self.join(), self.channels())
+                .map_err(|error| CliError::Combine { names: names.clone(), error })?;
+            warnings.extend(decisions(&combined.kept, &names));
+            document = combined.document;
+            name = names.join(" and ");
+        }
+        write_json(&document, &self.output)?;
         let reporter = Reporter::new(&self.output);
-        reporter.warn(&decisions(&combined.kept, &names));
-        reporter.summary(|_| counts(&combined.document));
+        reporter.warn(&warnings);
+        reporter.note(|| counts(&document));
         Ok(Status::Done)
     }
 }

@@ -4,7 +4,7 @@ use super::{Command, EXIT_CODES, Status};
 use crate::args::OutputArgs;
 use crate::args::files::Files;
 use crate::error::CliError;
-use crate::output::{Reporter, write_json};
+use crate::output::{Reporter, write_result};
 use clap::Args;
 use ns_compute::accel;
 use ns_device::{Device, DeviceError, ProbedDevice};
@@ -33,7 +33,7 @@ impl Command for DevicesArgs {
             "cpu": {"threads": ns_inference::parallel::all_threads().get()},
             "devices": devices.iter().map(|device| device.document(self.log)).collect::<Vec<Value>>(),
         });
-        write_json(&document, &self.output)?;
+        write_result(&document, &self.output)?;
         Reporter::new(&self.output).summary(|_| devices.iter().map(|device| format!("{}\n", device.line())).collect());
         let is_refused = |device: &Tested| device.refusal.is_some();
         Ok(Status::done_if(!devices.iter().any(is_refused)))

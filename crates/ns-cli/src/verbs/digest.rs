@@ -25,12 +25,12 @@ pub(crate) struct DigestArgs {
     #[arg(short, long, value_name = "NAME", default_value = "sha256")]
     algorithm: Vec<String>,
 
-    /// Print a JSON object
-    #[arg(short, long, overrides_with = "plaintext")]
-    json: bool,
+    /// Print a JSON object, as `--json` does
+    #[arg(short = 'j', overrides_with = "plaintext")]
+    as_json: bool,
 
     /// Print one line `algorithm:digest` per algorithm; this is the default
-    #[arg(short, long)]
+    #[arg(short, long, overrides_with_all = ["as_json", "json"])]
     plaintext: bool,
 
     #[command(flatten)]
@@ -66,7 +66,7 @@ impl Command for DigestArgs {
             .map(digest)
             .collect::<Result<_, DocumentError>>()
             .map_err(|e| e.in_file(&source.name()))?;
-        if self.json {
+        if self.as_json || self.output.json {
             let digests: serde_json::Map<_, _> =
                 digests.into_iter().map(|(algorithm, digest)| (algorithm.to_owned(), digest.into())).collect();
             write_json(&digests, &self.output)?;

@@ -6,7 +6,7 @@ use crate::args::values::source;
 use crate::args::{ModelArgs, OutputArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::table::{Align, table};
-use crate::output::{Reporter, write_json};
+use crate::output::{Reporter, write_result};
 use clap::Args;
 use nextstat::document::to_document;
 use nextstat::number::significant;
@@ -60,7 +60,7 @@ impl Command for EvaluateArgs {
         };
         let points = evaluate_all(model, &points, self.threads.count());
         let evaluation = Evaluation { par_names: &model.parameters.names, points };
-        write_json(&to_document(&evaluation), &self.output)?;
+        write_result(&to_document(&evaluation), &self.output)?;
         Reporter::new(&self.output).summary(|_| summary(&evaluation));
         Ok(Status::Done)
     }

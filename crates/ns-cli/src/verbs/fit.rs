@@ -4,17 +4,17 @@ use super::{Command, EXIT_CODES, Status};
 use crate::args::files::Files;
 use crate::args::{DeviceArgs, IgnoredArgs, OutputArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
-use crate::output::reporter::{alarm_if, warnings};
+use crate::output::reporter::{alarm_if, conditions, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{Paint, Reporter, escape, write_json};
+use crate::output::{Paint, Reporter, escape, write_result};
 use clap::Args;
 use nextstat::FitRequest;
 use nextstat::fit::{IntervalTarget, Matrices};
-use nextstat::number::{optional, significant};
+use nextstat::number::{measured, optional, part_of, significant};
 use ns_core::{Data, Model};
-use ns_inference::minimize::Outcome;
+use ns_inference::minimize::{BoundSide, Outcome};
 use ns_inference::pulls::{Pull, pulls};
-use ns_inference::result::MinosInterval;
+use ns_inference::result::{AtBound, MinosInterval, UncertaintySplit};
 use ns_inference::{FitResult, Uncertainties};
 use std::convert::Infallible;
 use std::fmt::Write;
@@ -75,12 +75,13 @@ impl Command for FitArgs {
             if matrices == Matrices::default() { Uncertainties::Hessian } else { Uncertainties::Covariance };
         let analysis = self.setup.analysis(&self.threads, &self.device)?;
         let fit = analysis.fit(&FitRequest { uncertainties, minos: self.minos, matrices })?.diagnosed();
-        write_json(&fit.document(), &self.output)?;
+        write_result(&fit.document(), &self.output)?;
         let (result, reporter) = (&fit.result, Reporter::new(&self.output));
         reporter.warn(&self.ignored.warnings());
         let alarm = alarm_if(!result.converged, &result.warnings);
-        reporter
-            .summary_or_warning(alarm.as_deref(), |paint| summary(analysis.model(), analysis.data(), result, paint));
+        reporter.summary_or_warning(alarm.as_deref(), |paint| {
+            conditions(&analysis) + &summary(analysis.model(), analysis.data(), result, paint)
+        });
         Ok(Status::done_if(result.converged))
     }
 }
@@ -101,9 +102,7 @@ fn summary(model: &Model, data: &Data, result: &FitResult, paint: Paint) -> Stri
     );
     let _ = writeln!(text, "{}", verdict(result, paint));
     let _ = writeln!(text, "  2NLL  {}", significant(result.twice_nll, 10));
-    for &poi in &model.pois {
-        let _ = writeln!(text, "  {}", paint.strong(&parameter_of_interest(result, poi)));
-    }
+    text.push_str(&parameters(model, result, paint));
     let pulls = strongest_pulls(model, data, result);
     if !pulls.is_empty() {
         let _ = write!(text, "\n{pulls}");
@@ -130,19 +129,64 @@ pub(super) fn verdict(result: &FitResult, paint: Paint) -> String {
         + &format!("\n  {effort}")
 }
 
-/// Formats a parameter of interest with its uncertainties.
-pub(super) fn parameter_of_interest(result: &FitResult, poi: usize) -> String {
-    let name = &result.par_names[poi];
-    let mut text = format!("{} = {}", escape(name), significant(result.bestfit[poi], 6));
-    match result.uncertainties[poi] {
-        Some(uncertainty) => text.push_str(&format!(" ± {}", significant(uncertainty, 4))),
-        None => text.push_str(" (no uncertainty)"),
+/// Free parameters without a constraint in the summary.
+const NORMALISATIONS: usize = 20;
+
+/// Formats the parameters of interest, and the other free parameters without a constraint term, one
+/// line each.
+pub(super) fn parameters(model: &Model, result: &FitResult, paint: Paint) -> String {
+    let mut text = String::new();
+    for (k, &poi) in model.pois.iter().enumerate() {
+        let split = result.splits.get(k).map(parts).unwrap_or_default();
+        let _ = writeln!(text, "  {}", paint.strong(&(value(result, poi) + &split + &interval(result, poi))));
     }
-    if let Some(MinosInterval { down, up, .. }) = result.minos.iter().find(|interval| interval.parameter == *name) {
-        let signed = |end: Option<f64>| end.map_or_else(|| "open".to_owned(), |end| format!("{end:+.4}"));
-        text.push_str(&format!(", MINOS {} {}", signed(*down), signed(*up)));
+    let set = |i: usize| model.parameters.sets.iter().find(|set| set.range().contains(&i));
+    let is_shown = |i: &usize| {
+        let is_free = model.parameters.constraint[*i].is_none() && !model.parameters.fixed[*i];
+        is_free && !model.pois.contains(i) && set(*i).is_some_and(|set| set.is_scalar)
+    };
+    let shown: Vec<usize> = (0..model.n_params()).filter(is_shown).collect();
+    for &i in shown.iter().take(NORMALISATIONS) {
+        let _ = writeln!(text, "  {}{}", value(result, i), interval(result, i));
+    }
+    if shown.len() > NORMALISATIONS {
+        let _ = writeln!(text, "  {} more free parameters are in the result", shown.len() - NORMALISATIONS);
     }
     text
+}
+
+/// Formats `name = value ± uncertainty`.
+fn value(result: &FitResult, i: usize) -> String {
+    let (name, best) = (escape(&result.par_names[i]), result.bestfit[i]);
+    let bound = result.at_bounds.iter().find(|bound| bound.parameter == result.par_names[i]);
+    match (result.uncertainties[i], bound) {
+        (Some(uncertainty), _) => format!("{name} = {}", measured(best, Some(uncertainty))),
+        (None, Some(AtBound { side, bound, .. })) => {
+            let side = if *side == BoundSide::Lower { "lower" } else { "upper" };
+            format!("{name} = {} (at its {side} bound)", significant(*bound, 6))
+        }
+        (None, None) => format!("{name} = {} (no uncertainty)", significant(best, 6)),
+    }
+}
+
+/// Formats the parts of an uncertainty, with its digits.
+fn parts(split: &UncertaintySplit) -> String {
+    let Some((statistical, systematic)) = split.statistical.zip(split.systematic) else { return String::new() };
+    if systematic == 0.0 {
+        return String::new();
+    }
+    let [statistical, systematic] = [statistical, systematic].map(|part| part_of(statistical.hypot(systematic), part));
+    format!(" (stat. {statistical}, syst. {systematic})")
+}
+
+/// Formats the MINOS interval of a parameter, if it has one.
+fn interval(result: &FitResult, i: usize) -> String {
+    let name = &result.par_names[i];
+    let Some(MinosInterval { down, up, .. }) = result.minos.iter().find(|interval| interval.parameter == *name) else {
+        return String::new();
+    };
+    let signed = |end: Option<f64>| end.map_or_else(|| "at its bound".to_owned(), |end| format!("{end:+.4}"));
+    format!(", MINOS {} {}", signed(*down), signed(*up))
 }
 
 /// Formats a table of the strongest pulls; returns an empty text if there are none.
@@ -156,14 +200,14 @@ pub(super) fn strongest_pulls(model: &Model, data: &Data, result: &FitResult) ->
     let row = |pull: &Pull| {
         vec![
             escape(&pull.parameter),
-            significant(pull.bestfit, 4),
-            optional(pull.uncertainty, 4),
-            format!("{:+.2}", pull.pull),
+            measured(pull.bestfit, pull.uncertainty),
+            // Removes the sign of what is rounded to zero.
+            format!("{:+.2}", (100.0 * pull.pull).round() / 100.0 + 0.0),
             optional(pull.constraint, 2),
         ]
     };
     let rows: Vec<_> = pulls.iter().take(SHOWN).map(row).collect();
-    let columns = ["pulls", "best fit", "error", "pull", "error"];
+    let columns = ["pulls", "best fit", "pull", "constraint"];
     let align = |(i, name)| (name, if i == 0 { Align::Left } else { Align::Right });
     table(&columns.into_iter().enumerate().map(align).collect::<Vec<_>>(), &rows)
 }
@@ -192,6 +236,7 @@ mod tests {
             par_names: vec!["mu".to_owned(), "jes".to_owned()],
             bestfit: vec![1.2, 0.5],
             uncertainties: vec![Some(0.36), Some(0.9)],
+            splits: vec![],
             covariance: None,
             n_free: 2,
             twice_nll: 6.25,
@@ -225,11 +270,11 @@ mod tests {
 
           converged: 3 iterations, 5 evaluations, EDM 1.0e-15
           2NLL  6.25
-          mu = 1.2 ± 0.36, MINOS -0.3300 open
+          mu = 1.20 ± 0.36, MINOS -0.3300 at its bound
 
-          pulls  best fit  error   pull  error
-          -----  --------  -----   ----  -----
-          jes         0.5    0.9  +0.50    0.9
+          pulls     best fit   pull  constraint
+          -----     --------   ----  ----------
+          jes    0.50 ± 0.90  +0.50         0.9
         "#);
     }
 
@@ -243,11 +288,11 @@ mod tests {
         !!! THE FIT DID NOT CONVERGE: the iterations ran out; do not use these numbers !!!
           3 iterations, 5 evaluations, EDM 1.0e-15
           2NLL  6.25
-          mu = 1.2 ± 0.36, MINOS -0.3300 open
+          mu = 1.20 ± 0.36, MINOS -0.3300 at its bound
 
-          pulls  best fit  error   pull  error
-          -----  --------  -----   ----  -----
-          jes         0.5    0.9  +0.50    0.9
+          pulls     best fit   pull  constraint
+          -----     --------   ----  ----------
+          jes    0.50 ± 0.90  +0.50         0.9
 
         warning: the fit did not converge: its iterations ran out
 

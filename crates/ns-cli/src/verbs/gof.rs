@@ -6,13 +6,13 @@ use crate::args::files::Files;
 use crate::args::values::n_toys;
 use crate::args::{AuxChoice, DeviceArgs, OutputArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
-use crate::output::reporter::{alarm_if, warnings};
+use crate::output::reporter::{alarm_if, conditions, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{Paint, Progress, Reporter, escape, write_json};
+use crate::output::{Paint, Progress, Reporter, escape, write_result};
 use clap::Args;
+use nextstat::Answer;
 use nextstat::goodness::{Goodness, GoodnessByToys, GoodnessRequest};
 use nextstat::number::significant;
-use ns_core::Model;
 use ns_inference::gof::{ChannelGoodness, GoodnessOfFit};
 use ns_inference::monitor::{Monitor, NoMonitor};
 use ns_inference::toys::{GoodnessToys, RunStatus, ToyPValue};
@@ -57,9 +57,9 @@ impl Command for GofArgs {
         let monitor: &dyn Monitor = progress.as_ref().map_or(&NoMonitor, |progress| progress);
         let answer = analysis.goodness(&GoodnessRequest { n_toys: self.toys, aux: self.aux.aux() }, monitor)?;
         drop(progress);
-        write_json(&answer.document(), &self.output)?;
+        write_result(&answer.document(), &self.output)?;
         let (goodness, toys) = (&answer.result, answer.result.toys.as_ref());
-        reporter.summary_or_warning(alarm(goodness).as_deref(), |paint| summary(answer.model(), goodness, paint));
+        reporter.summary_or_warning(alarm(goodness).as_deref(), |paint| summary(&answer, paint));
         if toys.is_some_and(|toys| toys.ended == RunStatus::Cancelled) {
             return Ok(Status::Interrupted);
         }
@@ -75,11 +75,12 @@ fn alarm(goodness: &Goodness) -> Option<String> {
 }
 
 /// Formats the verdict, the statistic, the channels and the warnings.
-fn summary(model: &Model, answer: &Goodness, paint: Paint) -> String {
-    let Goodness { fit, goodness, toys } = answer;
-    let mut text = format!("measurement `{}`\n\n{}\n", escape(&model.measurement), verdict(fit, paint));
+fn summary(answer: &Answer<Goodness>, paint: Paint) -> String {
+    let Goodness { fit, goodness, toys } = &answer.result;
+    let mut text = conditions(&answer.analysis);
+    let _ = writeln!(text, "measurement `{}`\n\n{}", escape(&answer.model().measurement), verdict(fit, paint));
     text.push_str(&tables(goodness, toys.as_ref().map(|toys| &toys.p_values), paint));
-    text.push_str(&warnings(&[&fit.warnings[..], &answer.warnings()].concat()));
+    text.push_str(&warnings(&[&fit.warnings[..], &answer.result.warnings()].concat()));
     if !fit.converged {
         let _ = writeln!(text, "\n{}", verdict(fit, paint));
     }

@@ -6,10 +6,11 @@ use crate::args::files::Files;
 use crate::args::values::finite;
 use crate::args::{EveryPatchArgs, IgnoredArgs, OutputArgs, PatchAnswer, SetupArgs, ThreadArgs, ToyStatistic};
 use crate::error::CliError;
-use crate::output::reporter::{alarm_if, warnings};
+use crate::output::reporter::{alarm_if, conditions, data_label, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{Reporter, escape, write_json};
+use crate::output::{Reporter, escape, write_result};
 use clap::{Args, ValueEnum};
+use nextstat::Answer;
 use nextstat::hypothesis::HypotestRequest;
 use nextstat::number::{optional, significant};
 use ns_inference::hypotest::HypotestResult;
@@ -107,10 +108,10 @@ impl Command for HypotestArgs {
             });
         }
         let answer = self.setup.on_cpu(&self.threads)?.hypotest(&request)?;
-        write_json(&answer.document(), &self.output)?;
+        write_result(&answer.document(), &self.output)?;
         let result = &answer.result;
         let alarm = alarm_if(!result.converged, &result.warnings);
-        Reporter::new(&self.output).summary_or_warning(alarm.as_deref(), |_| summary(result));
+        Reporter::new(&self.output).summary_or_warning(alarm.as_deref(), |_| summary(&answer));
         Ok(Status::done_if(result.converged))
     }
 }
@@ -134,10 +135,12 @@ impl HypotestArgs {
 }
 
 /// Formats CLs, its expected band, and the warnings.
-fn summary(result: &HypotestResult) -> String {
+fn summary(answer: &Answer<HypotestResult>) -> String {
+    let result = &answer.result;
     let name = escape(&result.parameter);
-    let mut text = format!("test of `{name}` = {}\n\n", significant(result.mu, 6));
-    let mut rows = vec![row("observed", [result.cls_obs, result.clsb_obs, result.clb_obs])];
+    let mut text = conditions(&answer.analysis);
+    let _ = writeln!(text, "test of `{name}` = {}\n", significant(result.mu, 6));
+    let mut rows = vec![row(&data_label(&answer.analysis), [result.cls_obs, result.clsb_obs, result.clb_obs])];
     for (i, label) in BAND.iter().enumerate() {
         let at = |band: Option<[f64; 5]>| band.map(|band| band[i]);
         rows.extend(

@@ -6,9 +6,9 @@ use crate::args::files::Files;
 use crate::args::values::{finite, n_toys};
 use crate::args::{DeviceArgs, OutputArgs, SetupArgs, ThreadArgs, ToyRunArgs, ToyStatistic};
 use crate::error::CliError;
-use crate::output::reporter::alarm_if;
+use crate::output::reporter::{alarm_if, conditions};
 use crate::output::table::{Align, table};
-use crate::output::{Paint, Progress, Reporter, escape, write_json};
+use crate::output::{Paint, Progress, Reporter, escape, write_result};
 use clap::Args;
 use nextstat::number::{optional, significant};
 use nextstat::toy_tests::{ToyTestRequest, ToyTestResult, ToyTestRun, record};
@@ -135,15 +135,20 @@ impl Command for HypotestToysArgs {
             file.as_mut().map_or(Ok(()), ToyFile::finish)?;
         }
         let answer = test.answer()?;
-        write(&answer.result, &answer.document(), &self.output)
+        write(&answer.result, &answer.document(), &conditions(&answer.analysis), &self.output)
     }
 }
 
-/// Writes the document and the summary of a test.
-pub(super) fn write(result: &ToyTestResult, document: &Value, output: &OutputArgs) -> Result<Status, CliError> {
-    write_json(document, output)?;
+/// Writes the document and the summary of a test, which begins with its `conditions`.
+pub(super) fn write(
+    result: &ToyTestResult,
+    document: &Value,
+    conditions: &str,
+    output: &OutputArgs,
+) -> Result<Status, CliError> {
+    write_result(document, output)?;
     let alarm = alarm_if(!result.test.warnings.is_empty(), &result.test.warnings);
-    Reporter::new(output).summary_or_warning(alarm.as_deref(), |paint| summary(result, paint));
+    Reporter::new(output).summary_or_warning(alarm.as_deref(), |paint| conditions.to_owned() + &summary(result, paint));
     Ok(if result.is_interrupted { Status::Interrupted } else { Status::done_if(result.n_failed() == 0) })
 }
 

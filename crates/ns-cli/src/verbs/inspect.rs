@@ -5,7 +5,7 @@ use crate::args::files::Files;
 use crate::args::{InputArgs, OutputArgs, compile_error};
 use crate::error::CliError;
 use crate::output::table::{Align, table};
-use crate::output::{Reporter, escape, write_json};
+use crate::output::{Reporter, escape, write_result};
 use clap::Args;
 use nextstat::document::to_document;
 use ns_core::spec::ModifierKind;
@@ -35,7 +35,7 @@ impl Command for InspectArgs {
         let (loaded, name) = self.input.load()?;
         let summary = summarize(&loaded.workspace, self.measurement.as_deref());
         let summary = summary.map_err(|error| compile_error(name, error))?;
-        write_json(&to_document(&summary), &self.output)?;
+        write_result(&to_document(&summary), &self.output)?;
         Reporter::new(&self.output).summary(|_| tables(&summary));
         Ok(Status::Done)
     }

@@ -6,10 +6,11 @@ use crate::args::files::Files;
 use crate::args::values::{finite, fraction};
 use crate::args::{EveryPatchArgs, OutputArgs, PatchAnswer, SetupArgs, ThreadArgs};
 use crate::error::CliError;
-use crate::output::reporter::{alarm_if, warnings};
+use crate::output::reporter::{alarm_if, conditions, data_label, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{Reporter, escape, write_json};
+use crate::output::{Reporter, escape, write_result};
 use clap::{Args, ValueEnum};
+use nextstat::Answer;
 use nextstat::hypothesis::LimitRequest;
 use nextstat::number::{optional, significant};
 use ns_inference::limit::LimitResult;
@@ -23,7 +24,11 @@ pub(crate) struct LimitArgs {
     #[command(flatten)]
     setup: SetupArgs,
 
-    /// CLs at the limit: 0.05 for a confidence level of 95 %
+    /// Confidence level of the limits, such as 0.95
+    #[arg(long, value_name = "CL", value_parser = fraction, conflicts_with = "level", allow_hyphen_values = true)]
+    cl: Option<f64>,
+
+    /// CLs at the limit, 1 minus the confidence level
     #[arg(long, value_name = "LEVEL", value_parser = fraction, default_value_t = 0.05, allow_hyphen_values = true)]
     level: f64,
 
@@ -79,7 +84,11 @@ impl Command for LimitArgs {
     }
 
     fn run(self) -> Result<Status, CliError> {
-        let request = LimitRequest { level: self.level, statistic: self.test_stat.into(), grid: self.grid()? };
+        let request = LimitRequest {
+            level: self.cl.map_or(self.level, |cl| 1.0 - cl),
+            statistic: self.test_stat.into(),
+            grid: self.grid()?,
+        };
         if self.patches.every_patch {
             return self.patches.run(&self.setup, &self.threads, &self.output, |analysis| -> PatchAnswer {
                 let answer = analysis.limit(&request)?;
@@ -87,10 +96,10 @@ impl Command for LimitArgs {
             });
         }
         let answer = self.setup.on_cpu(&self.threads)?.limit(&request)?;
-        write_json(&answer.document(), &self.output)?;
+        write_result(&answer.document(), &self.output)?;
         let result = &answer.result;
         let alarm = alarm_if(!result.converged, &result.warnings);
-        Reporter::new(&self.output).summary_or_warning(alarm.as_deref(), |_| summary(result));
+        Reporter::new(&self.output).summary_or_warning(alarm.as_deref(), |_| summary(&answer));
         Ok(Status::done_if(result.converged))
     }
 }
@@ -108,10 +117,12 @@ impl LimitArgs {
 }
 
 /// Formats the limits.
-fn summary(result: &LimitResult) -> String {
+fn summary(answer: &Answer<LimitResult>) -> String {
+    let result = &answer.result;
     let (name, level) = (escape(&result.parameter), confidence(result.level));
-    let mut text = format!("upper limits on `{name}` at {level} confidence level (CLs)\n\n");
-    let mut rows = vec![vec!["observed".to_owned(), optional(result.observed, 6)]];
+    let mut text = conditions(&answer.analysis);
+    let _ = writeln!(text, "upper limits on `{name}` at {level} confidence level (CLs)\n");
+    let mut rows = vec![vec![data_label(&answer.analysis), optional(result.observed, 6)]];
     rows.extend(BAND.iter().zip(result.expected).map(|(label, value)| vec![(*label).to_owned(), optional(value, 6)]));
     text.push_str(&table(&[("", Align::Left), ("limit", Align::Right)], &rows));
     let _ = writeln!(text, "\n  best fit {}", significant(result.mu_hat, 5));

@@ -65,7 +65,7 @@ impl Command for PruneArgs {
         write_json(&pruned.document, &self.output)?;
         let reporter = Reporter::new(&self.output);
         reporter.warn(&orphans(&pruned.orphans));
-        reporter.summary(|_| counts(&pruned.document));
+        reporter.note(|| counts(&pruned.document));
         Ok(Status::Done)
     }
 }

@@ -5,11 +5,11 @@ use crate::args::files::Files;
 use crate::args::values::{GroupPatterns, group};
 use crate::args::{DeviceArgs, OutputArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
-use crate::output::reporter::{alarm_if, free_fit_failed, warnings};
+use crate::output::reporter::{alarm_if, conditions, free_fit_failed, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{Paint, Progress, Reporter, escape, write_json};
+use crate::output::{Paint, Progress, Reporter, escape, write_result};
 use clap::{Args, ValueEnum};
-use nextstat::number::{optional, significant};
+use nextstat::number::{measured, optional, significant};
 use nextstat::ranking::RankingRequest;
 use ns_inference::ranking::{GroupImpact, Impacts, Ranking, RankingEntry, RankingMethods};
 use std::fmt::Write as _;
@@ -86,10 +86,12 @@ impl Command for RankingArgs {
         let answer = analysis.ranking(&request, &progress)?;
         drop(progress);
 
-        write_json(&answer.document(), &self.output)?;
+        write_result(&answer.document(), &self.output)?;
         let result = &answer.result;
         let alarm = alarm_if(!result.converged || !result.is_complete, &result.warnings);
-        reporter.summary_or_warning(alarm.as_deref(), |paint| summary(result, self.top, paint));
+        reporter.summary_or_warning(alarm.as_deref(), |paint| {
+            conditions(&answer.analysis) + &summary(result, self.top, paint)
+        });
         let is_interrupted = Progress::is_interrupted() && !result.is_complete;
         Ok(if is_interrupted { Status::Interrupted } else { Status::done_if(result.converged) })
     }
@@ -100,13 +102,13 @@ fn summary(ranking: &Ranking, top: usize, paint: Paint) -> String {
     let mut text = String::new();
     let poi = &ranking.poi;
     let name = escape(&poi.name);
-    let line = format!("{name} = {} ± {}", significant(poi.bestfit, 6), optional(poi.uncertainty, 4));
+    let line = format!("{name} = {}", measured(poi.bestfit, poi.uncertainty));
     let _ = writeln!(text, "  {}", paint.strong(&line));
     let breakdown = &ranking.breakdown;
     if breakdown.global_systematic.is_some() {
         let _ = writeln!(
             text,
-            "  syst. {}, stat. {}",
+            "  syst. {}, stat. {}, by shifting auxiliary data",
             optional(breakdown.global_systematic, 4),
             optional(breakdown.global_statistical, 4)
         );
@@ -118,9 +120,12 @@ fn summary(ranking: &Ranking, top: usize, paint: Paint) -> String {
             (heading.as_str(), Align::Left),
             ("pull", Align::Right),
             ("constraint", Align::Right),
-            ("pre-fit", Align::Right),
-            ("post-fit", Align::Right),
-            ("global", Align::Right),
+            ("pre-fit +1σ", Align::Right),
+            ("-1σ", Align::Right),
+            ("post-fit +1σ", Align::Right),
+            ("-1σ", Align::Right),
+            ("global +1σ", Align::Right),
+            ("-1σ", Align::Right),
             ("covariance", Align::Right),
         ];
         let _ = write!(text, "\n{}", table(&columns, &rows));
@@ -138,21 +143,20 @@ fn summary(ranking: &Ranking, top: usize, paint: Paint) -> String {
 }
 
 fn row(entry: &RankingEntry) -> Vec<String> {
-    vec![
+    let mut row = vec![
         escape(&entry.parameter),
         entry.pull.map_or_else(|| "-".to_owned(), |pull| format!("{pull:+.2}")),
         optional(entry.constraint, 2),
-        both(entry.prefit.as_ref()),
-        both(entry.postfit.as_ref()),
-        both(entry.global.as_ref()),
-        entry.covariance_postfit.map_or_else(|| "-".to_owned(), signed),
-    ]
+    ];
+    row.extend([&entry.prefit, &entry.postfit, &entry.global].into_iter().flat_map(|impacts| both(impacts.as_ref())));
+    row.push(entry.covariance_postfit.map_or_else(|| "-".to_owned(), signed));
+    row
 }
 
-/// Formats the impacts down and up.
-fn both(impacts: Option<&Impacts>) -> String {
+/// Formats the impacts of +1σ and of -1σ.
+fn both(impacts: Option<&Impacts>) -> [String; 2] {
     let side = |impact: Option<f64>| impact.map_or_else(|| "failed".to_owned(), signed);
-    impacts.map_or_else(|| "-".to_owned(), |i| format!("{} {}", side(i.down.impact), side(i.up.impact)))
+    impacts.map_or_else(|| ["-", "-"].map(str::to_owned), |i| [i.up.impact, i.down.impact].map(side))
 }
 
 fn signed(impact: f64) -> String {

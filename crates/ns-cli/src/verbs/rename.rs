@@ -56,7 +56,7 @@ impl Command for RenameArgs {
         let (document, name) = self.workspace.rewritable()?;
         let renamed = rename(document, &self.wanted()).map_err(|error| CliError::Workspace { name, error })?;
         write_json(&renamed, &self.output)?;
-        Reporter::new(&self.output).summary(|_| counts(&renamed));
+        Reporter::new(&self.output).note(|| counts(&renamed));
         Ok(Status::Done)
     }
 }

@@ -1,14 +1,14 @@
 //! `nextstat report`: one fit with its pulls, correlations, yields and goodness.
 
-use super::fit::{parameter_of_interest, strongest_pulls, verdict};
+use super::fit::{parameters, strongest_pulls, verdict};
 use super::{Command, EXIT_CODES, Status, gof};
 use crate::args::files::Files;
 use crate::args::values::threshold;
 use crate::args::{OutputArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
-use crate::output::reporter::{alarm_if, warnings};
+use crate::output::reporter::{alarm_if, conditions, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{Paint, Reporter, escape, write_json};
+use crate::output::{Paint, Reporter, escape, write_result};
 use clap::Args;
 use nextstat::number::{measured, significant};
 use nextstat::yields::Overview;
@@ -46,7 +46,7 @@ impl Command for ReportArgs {
 
     fn run(self) -> Result<Status, CliError> {
         let answer = self.setup.on_cpu(&self.threads)?.report()?;
-        write_json(&answer.document(), &self.output)?;
+        write_result(&answer.document(), &self.output)?;
         let result = &answer.result.yields.fit.result;
         let alarm = alarm_if(!result.converged, &result.warnings);
         Reporter::new(&self.output).summary_or_warning(alarm.as_deref(), |paint| {
@@ -80,7 +80,7 @@ impl Summary<'_> {
     fn text(&self, threshold: f64, has_bins: bool, paint: Paint) -> String {
         let fit = &self.0.yields.fit;
         let (result, model) = (&fit.result, fit.model());
-        let mut text = String::new();
+        let mut text = conditions(&fit.analysis);
         let (n_free, n_bins) = (result.n_free, model.n_bins());
         let measurement = escape(&model.measurement);
         let _ = writeln!(
@@ -90,9 +90,7 @@ impl Summary<'_> {
         );
         let _ = writeln!(text, "{}", verdict(result, paint));
         let _ = writeln!(text, "  2NLL  {}", significant(result.twice_nll, 10));
-        for &poi in &model.pois {
-            let _ = writeln!(text, "  {}", paint.strong(&parameter_of_interest(result, poi)));
-        }
+        text.push_str(&parameters(model, result, paint));
         let pulls = strongest_pulls(model, fit.analysis.data(), result);
         for part in [gof::tables(&self.0.goodness, None, paint), pulls, self.correlations(threshold)] {
             if !part.is_empty() {

@@ -5,14 +5,14 @@ use crate::args::files::Files;
 use crate::args::values::{finite, fraction};
 use crate::args::{DeviceArgs, OutputArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
-use crate::output::reporter::{alarm_if, free_fit_failed, warnings};
+use crate::output::reporter::{alarm_if, conditions, free_fit_failed, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{Paint, Progress, Reporter, escape, write_json};
+use crate::output::{Paint, Progress, Reporter, escape, write_result};
 use clap::Args;
 use nextstat::Analysis;
 use nextstat::curves::{AxisRequest, ContourLevels, Curves, ScanRequest};
 use nextstat::error::{NeedsPoi, Procedure};
-use nextstat::number::{optional, significant};
+use nextstat::number::{measured, optional, significant};
 use ns_inference::contour::Contours;
 use ns_inference::scan::{Scan, ScanValues};
 use std::fmt::Write as _;
@@ -91,12 +91,12 @@ impl Command for ScanArgs {
         let answer = analysis.scan(&request, &progress)?;
         drop(progress);
 
-        write_json(&answer.document(), &self.output)?;
+        write_result(&answer.document(), &self.output)?;
         let curves = &answer.result;
         let (is_good, is_complete) = (curves.is_converged(), curves.is_complete());
         let warnings: Vec<String> = curves.warnings().cloned().collect();
         let alarm = alarm_if(!is_good || !is_complete || curves.leaves_range, &warnings);
-        reporter.summary_or_warning(alarm.as_deref(), |paint| summary(curves, paint));
+        reporter.summary_or_warning(alarm.as_deref(), |paint| conditions(&answer.analysis) + &summary(curves, paint));
         let is_interrupted = Progress::is_interrupted() && !is_complete;
         Ok(if is_interrupted { Status::Interrupted } else { Status::done_if(is_good) })
     }
@@ -154,7 +154,7 @@ fn summary(curves: &Curves, paint: Paint) -> String {
     for (axis, name) in axes.iter().zip(&scan.parameters) {
         let value = scan.best.params.get(axis.parameter).map_or(f64::NAN, |value| *value);
         let uncertainty = scan.best.uncertainties.get(axis.parameter).copied().flatten();
-        let line = format!("{} = {} ± {}", escape(name), significant(value, 6), optional(uncertainty, 4));
+        let line = format!("{} = {}", escape(name), measured(value, uncertainty));
         let _ = writeln!(text, "  {}", paint.strong(&line));
     }
     let _ = writeln!(text, "  2NLL  {}\n", significant(scan.best.twice_nll, 10));

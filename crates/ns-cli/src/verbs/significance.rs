@@ -5,10 +5,11 @@ use crate::args::files::Files;
 use crate::args::values::finite;
 use crate::args::{OutputArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
-use crate::output::reporter::{alarm_if, warnings};
+use crate::output::reporter::{alarm_if, conditions, data_label, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{Reporter, escape, write_json};
+use crate::output::{Reporter, escape, write_result};
 use clap::Args;
+use nextstat::Answer;
 use nextstat::hypothesis::SignificanceRequest;
 use nextstat::number::{optional, significant};
 use ns_inference::hypotest::SignificanceResult;
@@ -40,24 +41,26 @@ impl Command for SignificanceArgs {
     fn run(self) -> Result<Status, CliError> {
         let request = SignificanceRequest { mu: self.mu };
         let answer = self.setup.on_cpu(&self.threads)?.significance(&request)?;
-        write_json(&answer.document(), &self.output)?;
+        write_result(&answer.document(), &self.output)?;
         let result = &answer.result;
         let alarm = alarm_if(!result.converged, &result.warnings);
-        Reporter::new(&self.output).summary_or_warning(alarm.as_deref(), |_| summary(result));
+        Reporter::new(&self.output).summary_or_warning(alarm.as_deref(), |_| summary(&answer));
         Ok(Status::done_if(result.converged))
     }
 }
 
 /// Formats Z and p, observed and expected.
-fn summary(result: &SignificanceResult) -> String {
+fn summary(answer: &Answer<SignificanceResult>) -> String {
+    let result = &answer.result;
     let name = escape(&result.parameter);
     let expected = format!("expected at `{name}` = {}", significant(result.mu_expected, 6));
     let median = result.p0_exp.map(|band| band[2]);
     let rows = [
-        vec!["observed".to_owned(), optional(result.z_obs, 4), optional(result.p0_obs, 4)],
+        vec![data_label(&answer.analysis), optional(result.z_obs, 4), optional(result.p0_obs, 4)],
         vec![expected, optional(result.z_exp, 4), optional(median, 4)],
     ];
-    let mut text = format!("significance of `{name}` > 0\n\n");
+    let mut text = conditions(&answer.analysis);
+    let _ = writeln!(text, "significance of `{name}` > 0\n");
     text.push_str(&table(&[("", Align::Left), ("Z", Align::Right), ("p-value", Align::Right)], &rows));
     let _ = writeln!(text, "\n  best fit {}", significant(result.mu_hat, 5));
     text + &warnings(&result.warnings)

@@ -23,7 +23,7 @@ impl Command for SortArgs {
         let (document, _) = self.workspace.rewritable()?;
         let sorted = sort(document);
         write_json(&sorted, &self.output)?;
-        Reporter::new(&self.output).summary(|_| counts(&sorted));
+        Reporter::new(&self.output).note(|| counts(&sorted));
         Ok(Status::Done)
     }
 }

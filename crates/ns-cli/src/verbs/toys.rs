@@ -8,10 +8,11 @@ use crate::args::files::Files;
 use crate::args::values::{finite, n_toys};
 use crate::args::{DeviceArgs, OutputArgs, SetupArgs, ThreadArgs, ToyRunArgs, is_npy};
 use crate::error::CliError;
-use crate::output::reporter::alarm_if;
-use crate::output::{Paint, Progress, Reporter, escape};
+use crate::output::reporter::{alarm_if, conditions};
+use crate::output::{Paint, Progress, Reporter, escape, with_command};
 use clap::{Args, Subcommand, ValueEnum};
 use document::ToysDocument;
+use nextstat::Analysis;
 use nextstat::number::significant;
 use nextstat::toys::{ThrowAt, ToyEnsemble, ToysRequest, ToysSummary};
 use ns_translate::toys::{FitRecordFormat, ToyFile};
@@ -114,11 +115,11 @@ impl ThrowArgs {
         let mut toys = analysis.toys(&self.request())?;
         match file {
             Some(path) => self.to_file(path, &mut toys)?,
-            None => self.to_json(&mut toys)?,
+            None => self.to_json(&analysis, &mut toys)?,
         }
         let summary = toys.summary();
         let part = file.filter(|_| summary.is_interrupted()).map(|path| format!("{}.part", path.display()));
-        report(summary, part.as_deref(), &self.output);
+        report(summary, part.as_deref(), &conditions(&analysis), &self.output);
         Ok(if summary.is_interrupted() { Status::Interrupted } else { Status::done_if(summary.n_failed() == 0) })
     }
 
@@ -160,7 +161,7 @@ impl ThrowArgs {
     }
 
     /// Writes the fits to a document. If the device fails, the document ends with the error.
-    fn to_json(&self, toys: &mut ToyEnsemble) -> Result<(), CliError> {
+    fn to_json(&self, analysis: &Analysis, toys: &mut ToyEnsemble) -> Result<(), CliError> {
         let mut document = ToysDocument::begin(&self.output)?;
         let progress = Progress::new(Reporter::new(&self.output), "toys");
         toys.run(&progress, |toys, fits| fits.iter().try_for_each(|fit| document.toy(&toys.record(fit))))?;
@@ -170,19 +171,24 @@ impl ThrowArgs {
             Ok(answer) => answer.device.clone(),
             Err(error) => Some(json!({"error": error.to_string()})),
         };
-        document.end(toys.summary(), device)?;
+        let provenance = Some(with_command(&json!({"provenance": analysis.provenance()}))["provenance"].clone());
+        let others = [("device", device), ("provenance", provenance)];
+        let others = others.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
+        document.end(toys.summary(), others)?;
         Ok(answer.map(|_| ())?)
     }
 }
 
-/// Writes the summary of an ensemble; `part` is the file that has the toys of an interrupted run.
-fn report(toys: &ToysSummary, part: Option<&str>, output: &OutputArgs) {
+/// Writes the summary of an ensemble, which begins with its `conditions`; `part` is the file that
+/// has the toys of an interrupted run.
+fn report(toys: &ToysSummary, part: Option<&str>, conditions: &str, output: &OutputArgs) {
     let mut warnings = toys.warnings();
     if let (Some(part), Some(first)) = (part, warnings.first_mut()) {
         first.push_str(&format!("; they are in `{part}`, and `--resume` continues"));
     }
     let alarm = alarm_if(!warnings.is_empty(), &warnings);
-    Reporter::new(output).summary_or_warning(alarm.as_deref(), |paint| summary(toys, alarm.as_deref(), paint));
+    Reporter::new(output)
+        .summary_or_warning(alarm.as_deref(), |paint| conditions.to_owned() + &summary(toys, alarm.as_deref(), paint));
 }
 
 /// Formats the counts, the parameter of interest and the warnings.

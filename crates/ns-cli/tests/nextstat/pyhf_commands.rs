@@ -98,7 +98,7 @@ fn pyhf_s_other_engines_are_taken_and_named() {
     let of_pyhf =
         ["cls", "examples/simple.json", "--backend", "jax", "--optimizer", "minuit", "--optconf", "tolerance=0.01"];
     let run = nextstat(&folder("."), &of_pyhf);
-    assert_eq!(run.stdout, nextstat(&folder("."), &of_pyhf[..2]).stdout);
+    assert_eq!(run.result(), nextstat(&folder("."), &of_pyhf[..2]).result());
     insta::assert_snapshot!("engines_of_pyhf_s", run.stderr);
     let quiet = nextstat(&folder("."), &[&of_pyhf[..], &["--quiet"]].concat());
     assert_eq!((quiet.code, quiet.stderr.as_str()), (Some(0), ""));
@@ -109,7 +109,7 @@ fn cls_by_toys_is_that_of_the_verb_for_toys() {
     let run = |arguments: &[&str]| {
         let run = nextstat(&folder("examples"), arguments);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
-        run.document()
+        run.result()
     };
     let by_toys =
         run(&["cls", "simple.json", "--calctype", "toybased", "--test-stat", "q", "--test-poi", "2", "--quiet"]);

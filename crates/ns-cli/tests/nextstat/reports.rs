@@ -103,12 +103,12 @@ fn arguments_cannot_command_a_terminal() {
 #[test]
 fn a_report_has_what_its_parts_have() {
     let report = examples(&["report", "shapes.json"]).document();
-    let fit = examples(&["fit", "shapes.json", "--correlation"]).document();
+    let fit = examples(&["fit", "shapes.json", "--correlation"]).result();
     assert_eq!(report["fit"], fit);
     let gof = examples(&["gof", "shapes.json"]).document();
     for key in ["statistic", "n_dof", "p_value", "channels", "warnings"] {
         assert_eq!(report["goodness_of_fit"][key], gof[key], "{key}");
     }
-    let one = examples(&["report", "shapes.json", "--threads", "1"]).stdout;
-    assert_eq!(examples(&["report", "shapes.json", "--threads", "4"]).stdout, one);
+    let one = examples(&["report", "shapes.json", "--threads", "1"]).result();
+    assert_eq!(examples(&["report", "shapes.json", "--threads", "4"]).result(), one);
 }

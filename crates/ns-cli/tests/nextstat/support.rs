@@ -22,11 +22,16 @@ impl Run {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error} in:\n{}", self.stdout))
     }
 
+    /// The JSON on standard output without its provenance, which differs by command line.
+    pub(crate) fn result(&self) -> Value {
+        without_provenance(self.document())
+    }
+
     /// Exit code, standard output with its numbers rounded, and standard error.
     pub(crate) fn transcript(&self) -> String {
         let mut text = format!("exit code {}\n", self.code.map_or("none".to_owned(), |code| code.to_string()));
         let stdout = match serde_json::from_str(&self.stdout) {
-            Ok(document) => compact(&rounded(document), 0),
+            Ok(document) => compact(&rounded(without_provenance(document)), 0),
             Err(_) => self.stdout.clone(),
         };
         for (stream, said) in [("stdout", &stdout), ("stderr", &self.stderr)] {
@@ -72,6 +77,16 @@ pub(crate) fn without_progress(said: &str) -> String {
 /// Fields that depend on the last bits, or change with every improvement of the minimiser.
 const VOLATILE: [&str; 6] =
     ["edm", "projected_gradient", "n_iterations", "n_evaluations", "nextstat_version", "n_starts"];
+
+/// Drops the provenance, which tests of its own look at.
+pub(crate) fn without_provenance(mut document: Value) -> Value {
+    let provenance = document.as_object_mut().and_then(|document| document.remove("provenance"));
+    drop(provenance);
+    if let Some(patches) = document.get_mut("patches").and_then(Value::as_array_mut) {
+        patches.iter_mut().for_each(|patch| *patch = without_provenance(patch.take()));
+    }
+    document
+}
 
 fn rounded(value: Value) -> Value {
     match value {

@@ -97,8 +97,8 @@ fn threads_batches_and_shards_leave_no_trace_in_files() {
     ok(&examples(&["toys", "merge", c, a, d, b, "--output-file", &merged]));
     assert_eq!(scratch.read("merged.npy"), scratch.read("whole.npy"));
     assert_eq!(scratch.read("merged.npy.json"), scratch.read("whole.npy.json"));
-    let document = examples(&["toys", "shapes.json", "--n-toys", "150", "--seed", "3"]).stdout;
-    assert_eq!(examples(&["toys", "merge", d, b, c, a]).stdout, document);
+    let document = examples(&["toys", "shapes.json", "--n-toys", "150", "--seed", "3"]).result();
+    assert_eq!(examples(&["toys", "merge", d, b, c, a]).result(), document);
 
     let refused = |files: &[&str], reason: &str| {
         let run = examples(&[&["toys", "merge"], files].concat());
@@ -144,12 +144,12 @@ fn shards_of_a_test_are_merged_to_its_result() {
         assert!(part.code == Some(0) && warnings.contains("of 3 only"), "{warnings}");
     }
     let [a, b, c] = ["1.npy", "2.npy", "3.npy"].map(|name| scratch.path(name));
-    assert_eq!(examples(&["toys", "merge", &a, &b, &c]).stdout, whole.stdout);
+    assert_eq!(examples(&["toys", "merge", &a, &b, &c]).result(), whole.result());
     let merged = scratch.path("merged.npy");
-    assert_eq!(examples(&["toys", "merge", &c, &b, &a, "--output-file", &merged]).stdout, whole.stdout);
+    assert_eq!(examples(&["toys", "merge", &c, &b, &a, "--output-file", &merged]).result(), whole.result());
     assert_eq!(scratch.read("merged.npy"), scratch.read("whole.npy"));
     // A finished run is read again, and one with another statistic is another one.
-    assert_eq!(run("whole.npy", &["--resume"]).stdout, whole.stdout);
+    assert_eq!(run("whole.npy", &["--resume"]).result(), whole.result());
     let other = run("whole.npy", &["--resume", "--test-stat", "q"]);
     assert!(other.code == Some(2) && other.stderr.contains("another `observed."), "{}", other.stderr);
 }
@@ -163,14 +163,14 @@ fn a_test_that_may_stop_early_does_so_again_after_a_resume() {
     let n_toys = whole.document()["n_toys"][0].as_u64().expect("a count");
     assert!((500..5000).contains(&n_toys) && n_toys.is_multiple_of(250), "{n_toys}");
     let kept = examples(&[&base[..], &["--toys-file", &path, "--threads", "1"]].concat());
-    assert_eq!(kept.stdout, whole.stdout);
+    assert_eq!(kept.result(), whole.result());
     // As if it had been killed: back to its unfinished names, with a third of its records and a
     // torn one.
     let bytes = scratch.read("toys.npy");
     fs::write(scratch.path("toys.npy.part"), &bytes[..bytes.len() / 3]).expect("writable");
     fs::rename(scratch.path("toys.npy.json"), scratch.path("toys.npy.part.json")).expect("movable");
     let resumed = examples(&[&base[..], &["--toys-file", &path, "--resume"]].concat());
-    assert_eq!(resumed.stdout, whole.stdout);
+    assert_eq!(resumed.result(), whole.result());
     assert_eq!(scratch.read("toys.npy"), bytes);
 }
 

@@ -7,7 +7,7 @@ use nextstat::toys::{ToysSummary, row};
 use ns_translate::python_json;
 use ns_translate::toys::ToyFitRecord;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::fs::File;
 use std::io::{self, BufWriter, Seek as _, SeekFrom, Write as _};
 
@@ -34,11 +34,11 @@ impl ToysDocument {
         self.toys.write_all(text.as_bytes()).map_err(temporary)
     }
 
-    /// Writes the document with the entries of `summary` and of the device.
-    pub(super) fn end(mut self, summary: &ToysSummary, device: Option<Value>) -> Result<(), CliError> {
+    /// Writes the document with the entries of `summary` and `others`.
+    pub(super) fn end(mut self, summary: &ToysSummary, others: Map<String, Value>) -> Result<(), CliError> {
         const TOYS: &str = "\n    \"toys\": [";
         let mut fields = summary.fields();
-        fields.extend(device.map(|device| ("device".to_owned(), device)));
+        fields.extend(others);
         let text = text_of(&fields)?;
         let (before, after) = text.split_once(TOYS).unwrap_or((&text, ""));
         self.stream.write(before)?;

@@ -11,6 +11,7 @@ use nextstat::toy_tests::{ToyTestResult, observed};
 use nextstat::toys::ToysSummary;
 use ns_inference::toys::{HypotestToys, StatisticSamples};
 use ns_translate::toys::{FitRecordFormat, MergedToys, ToyTestRecord, merge};
+use serde_json::Map;
 use std::path::{Path, PathBuf};
 
 /// Arguments of `toys merge`.
@@ -63,9 +64,9 @@ impl MergeArgs {
                 written.is_ok()
             })?;
             written?;
-            document.end(&summary, None)?;
+            document.end(&summary, Map::new())?;
         }
-        report(&summary, None, &self.output);
+        report(&summary, None, "", &self.output);
         Ok(Status::done_if(summary.n_failed() == 0))
     }
 
@@ -84,7 +85,8 @@ impl MergeArgs {
             merged.write(path)?;
         }
         let output_file = self.output.output_file.clone().filter(|_| file.is_none());
-        let output = OutputArgs { output_file, summary: self.output.summary, quiet: self.output.quiet };
-        hypotest_toys::write(&result, &result.document(), &output)
+        let OutputArgs { json, summary, quiet, .. } = self.output;
+        let output = OutputArgs { output_file, json, summary, quiet };
+        hypotest_toys::write(&result, &result.document(), "", &output)
     }
 }
