@@ -6,7 +6,7 @@ use ns_core::Model;
 use ns_device::Backend;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyString, PyType};
 
 use crate::convert::{fields, object};
 use crate::error;
@@ -24,6 +24,11 @@ impl PyProvenance {
     fn read<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let provenance = py.detach(|| self.0.provenance());
         fields(py, &provenance)
+    }
+
+    /// Returns the provenance itself in a pickle.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyType>, (Bound<'py, PyDict>,))> {
+        Ok((py.get_type::<PyDict>(), (self.read(py)?,)))
     }
 }
 

@@ -8,7 +8,7 @@ import nextstat
 import pytest
 
 # Said by the command only, or differently: which run a file of toys is of.
-ABOUT_THE_RUN = {"nextstat_version", "workspace_sha256", "interpolation", "ensemble", "asimov", "asimov_at", "multi_start", "fixed", "bounds", "parameters"}
+ABOUT_THE_RUN = {"nextstat_version", "command", "workspace_sha256", "interpolation", "ensemble", "asimov", "asimov_at", "multi_start", "fixed", "bounds", "parameters"}
 
 
 def command(*arguments):

@@ -77,7 +77,7 @@ def test_exit_codes_and_standard_input(root):
         nextstat.command(["fitt"])
 
 
-VERBS = re.compile(r"^  ([a-z][a-z-]*) {2,}\S", re.MULTILINE)
+VERBS = re.compile(r"^  ([a-z][a-z0-9-]*) {2,}\S", re.MULTILINE)
 
 
 def _verbs(help_text):

@@ -266,6 +266,7 @@ class RawProvenance:
     """How a result was computed, read when it is asked for."""
 
     def read(self) -> _Fields: ...
+    def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[_Fields]]: ...
 
 @final
 class FloatingModel:

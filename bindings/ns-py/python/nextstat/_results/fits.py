@@ -327,13 +327,15 @@ class ReportResult(Result):
         """Returns the command's document: `fit`, `pulls`, `goodness_of_fit` and `yields`."""
         fit = self.fit.to_dict()
         fit.pop("covariance")
+        provenance = fit.pop("provenance", None)
         channels = [plain(channel) for channel in self.channels]
         for channel in channels:
             for part in (channel["prefit"], channel["postfit"]):
                 part["samples"] = [{"sample": name, **found} for name, found in part["samples"].items()]
-        return {
+        document = {
             "fit": fit,
             "pulls": fit.pop("pulls"),
             "goodness_of_fit": self.goodness_of_fit.to_dict(),
             "yields": channels,
         }
+        return document if provenance is None else {**document, "provenance": provenance}
