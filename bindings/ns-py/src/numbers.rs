@@ -10,7 +10,7 @@ use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyComplex, PyFloat, PyString};
+use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyString};
 
 use crate::error;
 use crate::interrupt::VALUES_OF_A_PART;
@@ -252,9 +252,36 @@ pub(crate) fn point(model: &Model, values: &Bound<'_, PyAny>, what: &str) -> PyR
     Ok(point)
 }
 
-/// Reads one set of data: main bins alone, with the model's own auxiliary data, or both.
+/// Reads one set of data: main bins alone, with the model's own auxiliary data, or both; or the bins
+/// of each channel, by its name.
 pub(crate) fn data(model: &Model, values: &Bound<'_, PyAny>) -> PyResult<Data> {
+    if let Ok(by_channel) = values.cast::<PyDict>() {
+        return data_by_channel(model, by_channel);
+    }
     let all = list(values, "data")?;
+    data_of(model, &all)
+}
+
+/// Reads the bins of every channel.
+fn data_by_channel(model: &Model, by_channel: &Bound<'_, PyDict>) -> PyResult<Data> {
+    for name in by_channel.keys() {
+        if !model.channels.iter().any(|channel| name.eq(channel).unwrap_or(false)) {
+            let name = shown(&name);
+            return Err(error::data(format!("`data` names the channel `{name}`, which the model does not have")));
+        }
+    }
+    let mut all = Vec::with_capacity(model.n_bins());
+    for (c, channel) in model.channels.iter().enumerate() {
+        let Some(values) = by_channel.get_item(channel)? else {
+            return Err(error::data(format!("`data` has no channel `{channel}`")));
+        };
+        let (found, n_bins) = (list(&values, "data")?, model.channel_bins(c).len());
+        if found.len() != n_bins {
+            let found = found.len();
+            return Err(error::data(format!("channel `{channel}`: {found} data, but the model has {n_bins} bins")));
+        }
+        all.extend(found);
+    }
     data_of(model, &all)
 }
 

@@ -1,6 +1,9 @@
 //! An analysis, made of the settings that procedures share as Python passes them.
 
-use nextstat::settings::Start;
+use std::sync::Arc;
+
+use nextstat::settings::{AsimovPoint, Start};
+use nextstat::stored::StoredFit;
 use nextstat::{Analysis, DataSource, Settings};
 use ns_core::Model;
 use ns_device::Backend;
@@ -8,7 +11,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
 
-use crate::convert::{fields, object};
+use crate::convert::{array, fields, object};
 use crate::error;
 use crate::model::PyModel;
 use crate::numbers::{count, data, number, point, shown, threads};
@@ -57,6 +60,24 @@ pub(crate) fn analysis(py: Python<'_>, model: &PyModel, settings: &Bound<'_, PyD
         Some(_) => py.detach(|| Analysis::new(model.compiled(), &settings)),
     };
     made.map_err(|problem| error::library(py, &problem))
+}
+
+/// Returns a point of the model (P): its starting values, those of a stored fit as the JSON text of
+/// its document, and `values` by the names of parameters over both.
+#[pyfunction]
+#[pyo3(signature = (model, values, fit=None))]
+fn point_by_name<'py>(
+    py: Python<'py>,
+    model: &PyModel,
+    values: Option<Bound<'py, PyAny>>,
+    fit: Option<&str>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let stored = fit.map(|text| StoredFit::from_json(text.as_bytes())).transpose();
+    let stored = stored.map_err(|problem| error::library(py, &problem.into()))?;
+    let parameters = POINT.read(values, |name, value| number(value, || format!("the value of `{name}`")))?;
+    let point = AsimovPoint { fit: stored.map(Arc::new), parameters, ..AsimovPoint::default() };
+    let found = point.resolve(model.model()).map_err(|problem| error::library(py, &problem.into()))?;
+    Ok(array(py, &found).into_any())
 }
 
 fn read(py: Python<'_>, model: &Model, settings: &Bound<'_, PyDict>) -> PyResult<Settings> {
@@ -118,6 +139,7 @@ struct ByName {
 
 const FIXED: ByName = ByName { setting: "fixed", form: "a value" };
 const BOUNDS: ByName = ByName { setting: "bounds", form: "two numbers" };
+const POINT: ByName = ByName { setting: "params", form: "a value" };
 const INIT: ByName = ByName { setting: "init", form: "a value" };
 
 impl ByName {
@@ -155,5 +177,6 @@ fn start(model: &Model, values: &Bound<'_, PyAny>) -> PyResult<Start> {
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PyProvenance>()
+    module.add_class::<PyProvenance>()?;
+    module.add_function(wrap_pyfunction!(point_by_name, module)?)
 }

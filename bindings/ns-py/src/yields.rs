@@ -1,34 +1,64 @@
 //! Expected yields before and after a fit with their uncertainties, and reports of one fit.
 
 use nextstat::Analysis;
-use nextstat::yields::Yields;
+use nextstat::stored::StoredFit;
 use ns_inference::yields::{ChannelPrediction, Prediction};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::convert::{array, fields, optional_array};
+use crate::error;
 use crate::fits::fit_document;
 use crate::interrupt::answer;
 use crate::model::PyModel;
 use crate::settings::{analysis, annotate};
 
-/// Returns the yields of every channel before the fit and after it, with the data.
+/// Returns the yields of every channel before the fit and after it, with the data; those that the
+/// stored `fit` predicts, if there is one, as the JSON text of its document.
 #[pyfunction]
-fn yields_model<'py>(py: Python<'py>, model: &PyModel, settings: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
+#[pyo3(signature = (model, settings, fit=None))]
+fn yields_model<'py>(
+    py: Python<'py>,
+    model: &PyModel,
+    settings: &Bound<'py, PyDict>,
+    fit: Option<&str>,
+) -> PyResult<Bound<'py, PyDict>> {
     let analysis = analysis(py, model, settings)?;
+    if let Some(fit) = fit {
+        return projected(py, &analysis, fit);
+    }
     let yields = answer(py, &analysis, Analysis::yields)?.result;
     let document = PyDict::new(py);
     document.set_item("converged", yields.fit.result.converged)?;
     document.set_item("warnings", &yields.fit.result.warnings)?;
-    document.set_item("channels", channels(py, &yields)?)?;
+    document.set_item("channels", channels(py, &analysis, &yields.prefit, &yields.postfit)?)?;
     annotate(&analysis, &document)?;
     Ok(document)
 }
 
-fn channels<'py>(py: Python<'py>, yields: &Yields) -> PyResult<Bound<'py, PyList>> {
-    let (model, data) = (yields.fit.analysis.whole_model(), yields.fit.analysis.whole_data());
+/// Returns the yields that the stored `fit` predicts.
+fn projected<'py>(py: Python<'py>, analysis: &Analysis, fit: &str) -> PyResult<Bound<'py, PyDict>> {
+    let stored = StoredFit::from_json(fit.as_bytes()).map_err(|problem| error::library(py, &problem.into()))?;
+    let found = answer(py, analysis, |analysis| analysis.project(&stored))?.result;
+    let document = PyDict::new(py);
+    document.set_item("converged", true)?;
+    document.set_item("warnings", PyList::empty(py))?;
+    document.set_item("channels", channels(py, analysis, &found.prefit, &found.postfit)?)?;
+    document.set_item("unmatched", found.unmatched)?;
+    document.set_item("unused", found.unused)?;
+    annotate(analysis, &document)?;
+    Ok(document)
+}
+
+fn channels<'py>(
+    py: Python<'py>,
+    analysis: &Analysis,
+    prefit: &[ChannelPrediction],
+    postfit: &[ChannelPrediction],
+) -> PyResult<Bound<'py, PyList>> {
+    let (model, data) = (analysis.whole_model(), analysis.whole_data());
     let channels = PyList::empty(py);
-    for (c, (before, after)) in yields.prefit.iter().zip(&yields.postfit).enumerate() {
+    for (c, (before, after)) in prefit.iter().zip(postfit).enumerate() {
         let channel = PyDict::new(py);
         channel.set_item("channel", &before.channel)?;
         channel.set_item("data", array(py, &data.main[model.channel_bins(c)]))?;
@@ -47,7 +77,7 @@ fn report_model<'py>(py: Python<'py>, model: &PyModel, settings: &Bound<'py, PyD
     let (fit, document) = (&found.yields.fit, PyDict::new(py));
     document.set_item("converged", fit.result.converged)?;
     document.set_item("goodness_of_fit", fields(py, &found.goodness)?)?;
-    document.set_item("channels", channels(py, &found.yields)?)?;
+    document.set_item("channels", channels(py, &analysis, &found.yields.prefit, &found.yields.postfit)?)?;
     document.set_item("warnings", &fit.result.warnings)?;
     annotate(&analysis, &document)?;
     document.set_item("fit", fit_document(py, &analysis, fit.result.clone(), model.names(py)?)?)?;

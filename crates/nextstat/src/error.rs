@@ -3,6 +3,7 @@
 //! An error holds names and values. Its text depends on the face that shows it, because the command
 //! spells a setting `--fix` where Python and Rust call it `fixed`: see [`Error::message`].
 
+use crate::stored::StoredFitError;
 use ns_compute::accel::AccelError;
 use ns_core::CompileError;
 use ns_core::likelihood::NonFinite;
@@ -62,7 +63,7 @@ impl Setting {
     pub fn name(self, face: Face) -> &'static str {
         let [command, library] = match self {
             Self::Asimov => ["--asimov", "asimov"],
-            Self::AsimovAt => ["--asimov-at", "asimov_at"],
+            Self::AsimovAt => ["--asimov-at", "params"],
             Self::Bounds => ["--bounds", "bounds"],
             Self::Data => ["--data", "data"],
             Self::FitChannels => ["--fit-channels", "fit_channels"],
@@ -228,6 +229,8 @@ pub enum SettingsError {
     },
     /// A point at which the model has no Asimov data set.
     NoAsimov(NonFinite),
+    /// A stored fit that gives no point of the model.
+    StoredFit(StoredFitError),
     /// A scan of more than two parameters, or of one against itself.
     NotScannable {
         /// The parameters.
@@ -349,6 +352,7 @@ impl SettingsError {
                 format!("`{asimov}` and `{at}` both give `{name}` a value")
             }
             Self::NoAsimov(reason) => format!("the model has no Asimov data set at its starting values: {reason}"),
+            Self::StoredFit(error) => error.to_string(),
             Self::NotScannable { names } => {
                 format!("a scan or a contour takes one or two different parameters, not {}", quoted(names))
             }
@@ -469,6 +473,9 @@ pub enum Error {
     /// Settings that do not fit.
     #[error(transparent)]
     Settings(#[from] SettingsError),
+    /// A stored fit that cannot be used.
+    #[error(transparent)]
+    StoredFit(#[from] StoredFitError),
     /// A model whose matrices do not fit into memory.
     #[error(transparent)]
     TooLarge(#[from] ModelTooLarge),
@@ -524,6 +531,7 @@ impl Hint for Error {
             Self::Compile(error) => error.hint(),
             Self::Settings(error) => error.hint(face),
             Self::Device(error) => error.hint(),
+            Self::StoredFit(error) => error.hint().map(str::to_owned),
             Self::TooLarge(_) if face == Face::Command => Some(
                 "remove parts of the workspace with `nextstat prune`; `nextstat evaluate` does not need these matrices"
                     .to_owned(),

@@ -78,6 +78,7 @@ pub mod provenance;
 pub mod ranking;
 pub mod regions;
 pub mod settings;
+pub mod stored;
 pub mod toy_tests;
 pub mod toys;
 pub mod yields;

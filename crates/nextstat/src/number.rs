@@ -42,9 +42,10 @@ pub fn measured(value: f64, uncertainty: Option<f64>) -> String {
     let Some(decimals) = decimals(uncertainty).filter(|_| value.abs() < 1e12) else {
         return format!("{} ± {}", significant(value, 5), significant(uncertainty, 2));
     };
-    // Removes the sign of a negative zero.
-    let value = value + 0.0;
-    format!("{value:.decimals$} ± {uncertainty:.decimals$}")
+    let value = format!("{value:.decimals$}");
+    // What is rounded to zero has no sign.
+    let value = if value.bytes().all(|c| b"-0.".contains(&c)) { value.trim_start_matches('-') } else { &value };
+    format!("{value} ± {uncertainty:.decimals$}")
 }
 
 /// Formats a part of `whole`, an uncertainty, with as many decimals as [`measured`] gives `whole`.
@@ -89,6 +90,7 @@ mod tests {
         assert_eq!(measured(0.0, Some(0.0)), "0 ± 0");
         assert_eq!(measured(-0.0, Some(-0.0)), "0 ± 0");
         assert_eq!(measured(-0.0, Some(0.25)), "0.00 ± 0.25");
+        assert_eq!(measured(-1e-9, Some(0.25)), "0.00 ± 0.25");
         assert_eq!(measured(7.0, None), "7 ± -");
         assert_eq!(measured(1e-3, Some(2.5e-4)), "0.00100 ± 0.00025");
         assert_eq!(part_of(0.74, 0.7), "0.70");

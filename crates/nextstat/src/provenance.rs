@@ -85,8 +85,11 @@ pub enum DataProvenance {
     /// Expected data.
     Asimov {
         /// Values of the parameter of interest and of those that the settings name; the others have
-        /// their starting values.
+        /// the values of the fit, or their starting values.
         parameters: Map<String, Value>,
+        /// The file of the stored fit.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        fit: Option<String>,
     },
 }
 
@@ -101,7 +104,10 @@ impl DataProvenance {
                     sha256: digest(numbers.to_string().as_bytes(), DigestAlgorithm::Sha256).unwrap_or_default(),
                 }
             }
-            DataSource::Asimov(point) => Self::Asimov { parameters: asimov_parameters(point, model) },
+            DataSource::Asimov(point) => Self::Asimov {
+                parameters: asimov_parameters(point, model),
+                fit: point.fit.as_ref().map(|fit| fit.file().unwrap_or("given by the caller").to_owned()),
+            },
         }
     }
 
@@ -118,8 +124,12 @@ impl std::fmt::Display for DataProvenance {
         match self {
             Self::Observed => f.write_str("observed"),
             Self::Given { .. } => f.write_str("given by the caller"),
-            Self::Asimov { parameters } if parameters.is_empty() => f.write_str("Asimov"),
-            Self::Asimov { parameters } => write!(f, "Asimov ({})", assignments(parameters)),
+            Self::Asimov { parameters, fit } => {
+                let fit = fit.as_ref().map(|fit| format!("at the fit in {fit}"));
+                let values = (!parameters.is_empty()).then(|| assignments(parameters));
+                let parts: Vec<String> = fit.into_iter().chain(values).collect();
+                if parts.is_empty() { f.write_str("Asimov") } else { write!(f, "Asimov ({})", parts.join(", ")) }
+            }
         }
     }
 }
@@ -132,8 +142,9 @@ fn assignments(values: &Map<String, Value>) -> String {
 
 /// Returns the parameter of interest and the named parameters of an Asimov data set.
 fn asimov_parameters(point: &AsimovPoint, model: &Model) -> Map<String, Value> {
-    let parameters = &model.parameters;
-    let poi = |i: usize| (parameters.names[i].clone(), json!(point.poi.value().unwrap_or(parameters.init[i])));
+    // The settings were resolved before.
+    let resolved = point.resolve(model).unwrap_or_else(|_| model.parameters.init.clone());
+    let poi = |i: usize| (model.parameters.names[i].clone(), json!(resolved[i]));
     model.poi().map(poi).into_iter().chain(by_name(&point.parameters)).collect()
 }
 

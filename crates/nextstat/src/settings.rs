@@ -1,6 +1,7 @@
 //! Settings that all procedures share, with parameters by name, and their resolution to indices.
 
 use crate::error::{NeedsPoi, Setting, SettingsError};
+use crate::stored::StoredFit;
 use ns_core::likelihood::diagnose;
 use ns_core::pattern::is_pattern;
 use ns_core::{Data, Model, Parameters, expected};
@@ -9,6 +10,7 @@ use ns_inference::ranking::ParameterGroup;
 use ns_inference::{FitOptions, MultiStart, Uncertainties};
 use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Data, conditions on parameters by name, and the machine. The default uses the observed data on
 /// the CPU with all threads.
@@ -62,9 +64,12 @@ pub enum DataSource {
     Asimov(AsimovPoint),
 }
 
-/// The point of an Asimov data set: the model's starting values, except for the values given here.
+/// The point of an Asimov data set: the values of a stored fit or the model's starting values,
+/// except for the values given here.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AsimovPoint {
+    /// The stored fit; starting values if `None`.
+    pub fit: Option<Arc<StoredFit>>,
     /// The parameter of interest.
     pub poi: AsimovPoi,
     /// Other parameters, by name.
@@ -74,7 +79,7 @@ pub struct AsimovPoint {
 /// The parameter of interest of an Asimov data set.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum AsimovPoi {
-    /// At its starting value.
+    /// At the value of the stored fit, or its starting value.
     #[default]
     Initial,
     /// At 1, if the model has one.
@@ -260,8 +265,15 @@ impl AsimovPoint {
         }
     }
 
-    fn resolve(&self, model: &Model) -> Result<Vec<f64>, SettingsError> {
-        let mut point = model.parameters.init.clone();
+    /// Returns the point of `model` (P).
+    ///
+    /// # Errors
+    /// Names that the model does not have, a parameter with two values, or a stored fit of another
+    /// model.
+    pub fn resolve(&self, model: &Model) -> Result<Vec<f64>, SettingsError> {
+        let init = || Ok(model.parameters.init.clone());
+        let stored = |fit: &Arc<StoredFit>| fit.point(model).map_err(SettingsError::StoredFit);
+        let mut point = self.fit.as_ref().map_or_else(init, stored)?;
         match (model.poi(), self.poi) {
             (Some(poi), AsimovPoi::One) => point[poi] = 1.0,
             (Some(poi), AsimovPoi::At(mu)) => point[poi] = mu,

@@ -248,7 +248,7 @@ impl Analysis {
     pub(crate) fn toy_settings(&self, aux: AuxTreatment) -> Map<String, Value> {
         let (model, settings) = (self.model(), self.settings());
         let (asimov, asimov_at) = match &settings.data {
-            DataSource::Asimov(AsimovPoint { poi, parameters }) => (poi.value(), by_name(parameters)),
+            DataSource::Asimov(AsimovPoint { poi, parameters, .. }) => (poi.value(), by_name(parameters)),
             _ => (None, Map::new()),
         };
         // Files of toys of earlier versions have no entry for masked bins.

@@ -79,7 +79,7 @@ impl Document for Overview {
             "fit": fields(&yields.fit, Matrices { covariance: false, correlation: true }),
             "pulls": to_document(&yields.fit.pulls()),
             "goodness_of_fit": to_document(goodness),
-            "yields": channels(yields),
+            "yields": yields.channels(),
         })
     }
 }
@@ -88,13 +88,18 @@ impl Document for Yields {
     /// `{converged, warnings, channels}`
     fn fields(answer: &Answer<Self>) -> Value {
         let fit = &answer.result.fit.result;
-        json!({"converged": fit.converged, "warnings": fit.warnings, "channels": channels(&answer.result)})
+        json!({"converged": fit.converged, "warnings": fit.warnings, "channels": answer.result.channels()})
+    }
+}
+
+impl Yields {
+    fn channels(&self) -> Value {
+        channels(&self.fit.analysis, &self.prefit, &self.postfit)
     }
 }
 
 /// Returns the data and the yields of every channel.
-fn channels(yields: &Yields) -> Value {
-    let analysis = &yields.fit.analysis;
+pub(crate) fn channels(analysis: &Analysis, prefit: &[ChannelPrediction], postfit: &[ChannelPrediction]) -> Value {
     let prediction =
         |p: &ChannelPrediction| json!({"samples": to_document(&p.samples), "total": to_document(&p.total)});
     let channel = |(c, (prefit, postfit)): (usize, (&ChannelPrediction, &ChannelPrediction))| {
@@ -105,5 +110,5 @@ fn channels(yields: &Yields) -> Value {
             "postfit": prediction(postfit),
         })
     };
-    yields.prefit.iter().zip(&yields.postfit).enumerate().map(channel).collect()
+    prefit.iter().zip(postfit).enumerate().map(channel).collect()
 }

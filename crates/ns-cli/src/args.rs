@@ -15,5 +15,5 @@ pub(crate) use model::{
     InputArgs, ModelArgs, OutputArgs, SourceArgs, ThreadArgs, compile_error, named_or_piped, rewritable,
 };
 pub(crate) use patches::{EveryPatchArgs, PatchAnswer};
-pub(crate) use setup::SetupArgs;
+pub(crate) use setup::{SetupArgs, stored_fit};
 pub(crate) use toy_run::{AuxChoice, ToyRunArgs, ToyStatistic, is_npy};

@@ -1,6 +1,7 @@
 //! Errors of the command: those of the libraries, and those of its own arguments and files.
 
 use nextstat::error::SettingsError;
+use nextstat::stored::StoredFitError;
 use nextstat::{Face, Hint};
 use ns_core::CompileError;
 use ns_translate::toys::ToyFileError;
@@ -37,6 +38,14 @@ pub(crate) enum CliError {
         name: String,
         /// The problem.
         error: WorkspaceError,
+    },
+    /// A stored fit that cannot be used.
+    #[error("in {name}: {error}")]
+    StoredFit {
+        /// The file in backticks.
+        name: String,
+        /// The problem.
+        error: StoredFitError,
     },
     /// Two workspaces that cannot be combined.
     #[error("cannot combine {} with {}: {error}", .names[0], .names[1])]
@@ -144,6 +153,7 @@ impl CliError {
             Self::Library(error) => error.hint(Face::Command),
             Self::Compile { error, .. } => error.hint(),
             Self::Workspace { error, .. } | Self::Combine { error, .. } => error.hint(),
+            Self::StoredFit { error, .. } => error.hint().map(str::to_owned),
             Self::OutputIsInput { .. } => Some("write the result to another file".to_owned()),
             Self::NoDocument => Some("name a file, or `-` for standard input".to_owned()),
             Self::NotByToys { .. } => Some("`nextstat hypotest-toys` has the options of tests by toys".to_owned()),

@@ -26,6 +26,7 @@ mod scan;
 mod significance;
 mod sort;
 mod toys;
+mod yields;
 
 use crate::args::files::Files;
 use crate::error::CliError;
@@ -135,6 +136,8 @@ verbs! {
     /// Summarise one fit: parameters, pulls, correlations, pre-fit and post-fit yields, goodness of
     /// fit
     Report: report::ReportArgs,
+    /// Predict the yields of every channel before and after a fit, or with a stored fit
+    Yields: yields::YieldsArgs,
     /// Scan the profile likelihood of one or two parameters
     Scan: scan::ScanArgs,
     /// Rank nuisance parameters by their impact on the parameter of interest

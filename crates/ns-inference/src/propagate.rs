@@ -27,6 +27,8 @@ enum Kind {
     Unknown,
     /// Standard deviations (P) without correlations.
     Widths(Vec<f64>),
+    /// The covariance (P × P, by rows), NaN where it is not known.
+    Covariance(Vec<f64>),
     /// The inverse of a Hessian.
     Inverse(Box<Hessian>),
     /// The same for a Hessian with flat directions, damped lightly and ten times as much: what does
@@ -64,7 +66,13 @@ impl Propagator {
         Self(if hessian.is_covariance() { Kind::Inverse(Box::new(hessian)) } else { Kind::Unknown })
     }
 
-    /// Of a point that is no minimum: nothing is known.
+    /// Of a fit whose covariance is `covariance` (P × P, by rows), NaN where it is not known.
+    #[must_use]
+    pub fn of_covariance(covariance: Vec<f64>) -> Self {
+        Self(Kind::Covariance(covariance))
+    }
+
+    /// Of a point that is not a minimum: nothing is known.
     #[must_use]
     pub fn unknown() -> Self {
         Self(Kind::Unknown)
@@ -79,6 +87,14 @@ impl Propagator {
             Kind::Unknown => vec![None; rows.len()],
             Kind::Widths(widths) => {
                 let variance = |r: usize| rows.row(r).map(|(i, derivative)| (derivative * widths[i]).powi(2)).sum();
+                (0..rows.len()).map(|r| root(variance(r))).collect()
+            }
+            Kind::Covariance(covariance) => {
+                let n = covariance.len().isqrt();
+                // What does not change a function may be undetermined.
+                let moves = |r: usize| rows.row(r).filter(|(_, derivative)| *derivative != 0.0);
+                let product = |r: usize, i: usize| moves(r).map(|(j, b)| b * covariance[i * n + j]).sum::<f64>();
+                let variance = |r: usize| moves(r).map(|(i, a)| a * product(r, i)).sum();
                 (0..rows.len()).map(|r| root(variance(r))).collect()
             }
             Kind::Inverse(hessian) => {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from . import _nextstat
 from ._arguments import flag, names, optional_toys, parse_aux, settings
 from ._errors import warn
+from ._models import text_of_fit
 from ._progress import progress_of
 from ._results import FitResult, GoodnessOfFit, ReportResult, YieldsResult, warn_if_not_converged
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ._arguments import Bounds, Start
+    from ._models import StoredFit
     from ._nextstat import Model
     from ._progress import Progress
 
@@ -109,6 +111,7 @@ def fit(
 def yields(
     model: Model,
     *,
+    fit: StoredFit | None = None,
     data: ArrayLike | None = None,
     init: Start | None = None,
     fixed: Mapping[str, float] | None = None,
@@ -125,6 +128,14 @@ def yields(
     Uncertainties are from the full covariance. Channels and bins that `mask` or `fit_channels`
     leave out of the fit are predicted by it.
 
+    Parameters
+    ----------
+    fit : FitResult, dict or path, optional
+        A fit to predict with, instead of another one: a result of `fit`, its `to_dict()`, or the
+        file that `nextstat fit --covariance` wrote. Parameters are matched by name, so that a fit
+        in control regions predicts signal regions. Those that it does not have (`unmatched`) keep
+        their starting values, with the uncertainty of their constraint term.
+
     Returns
     -------
     YieldsResult
@@ -140,7 +151,7 @@ def yields(
     ([58.5, 61.3], 10.93)
     """
     given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads)
-    return warn_if_not_converged(YieldsResult(_nextstat.yields_model(model, given)))
+    return warn_if_not_converged(YieldsResult(_nextstat.yields_model(model, given, text_of_fit(fit))))
 
 
 def goodness_of_fit(

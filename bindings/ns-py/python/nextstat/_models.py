@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import _nextstat
 from ._arguments import names, path_of, require_model, text
 from ._errors import shown
 from ._nextstat import Model, WorkspaceError
+from ._results import FitResult
 from ._sources import is_json, json_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+    from typing import TypeAlias
 
     from numpy import ndarray
     from numpy.typing import ArrayLike
 
     from ._arguments import Interpolation, Poi
+
+    StoredFit: TypeAlias = FitResult | Mapping[str, Any] | str | os.PathLike[str]
 
 
 def load_workspace(
@@ -152,10 +160,52 @@ def _items(name: str, given: Mapping[str, str] | None) -> list[tuple[str, str]]:
     return list(given.items())
 
 
-def asimov_data(model: Model, params: ArrayLike | None = None) -> ndarray:
+def text_of_fit(fit: StoredFit | None) -> str | None:
+    """Returns the JSON text of a fit: a result, its fields, or a file of them; None for None."""
+    if fit is None:
+        return None
+    if isinstance(fit, FitResult):
+        return fit.to_json()
+    if isinstance(fit, Mapping):
+        return json.dumps(dict(fit))
+    try:
+        return Path(fit).read_text("utf-8")
+    except TypeError:
+        found = shown(fit)
+        raise TypeError(f"`fit` is a result of `fit`, its `to_dict()` or a file, not `{found}`") from None
+
+
+def point_of(
+    model: Model, params: ArrayLike | Mapping[str, float] | None, fit: StoredFit | None = None
+) -> ArrayLike:
+    """Returns a point of `model` (P): `params`, or values by name over those of `fit` or the
+    starting values.
+    """
+    require_model(model)
+    if params is not None and not isinstance(params, Mapping):
+        if fit is not None:
+            raise TypeError("`fit` gives the parameters that a dictionary of `params` leaves out")
+        return params
+    return _nextstat.point_by_name(model, None if params is None else dict(params), text_of_fit(fit))
+
+
+def asimov_data(
+    model: Model,
+    params: ArrayLike | Mapping[str, float] | None = None,
+    *,
+    fit: StoredFit | None = None,
+) -> ndarray:
     """Returns the Asimov data of a model: main bins, then auxiliary data (B + K).
 
-    They are made at `params` (P), or at the model's starting values if not given.
+    They are made at the model's starting values, or at those of `fit`, except for `params`.
+
+    Parameters
+    ----------
+    params : array or dict, optional
+        All parameters (P), or values by name; a name may be a pattern (``"JES_*"``).
+    fit : FitResult, dict or path, optional
+        A fit that gives the other parameters: a result of `fit`, its `to_dict()`, or a file that
+        `nextstat fit` wrote; matched by name.
 
     Examples
     --------
@@ -165,5 +215,4 @@ def asimov_data(model: Model, params: ArrayLike | None = None) -> ndarray:
     >>> round(nextstat.fit(model, data=data).value("mu"), 9)
     1.0
     """
-    require_model(model)
-    return model.expected_data(model.init if params is None else params)
+    return model.expected_data(point_of(model, params, fit))

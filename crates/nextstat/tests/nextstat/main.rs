@@ -3,6 +3,7 @@
 mod answers;
 mod masks;
 mod settings;
+mod stored;
 mod toys;
 
 use nextstat::CompiledModel;

@@ -12,13 +12,14 @@ const SAME: f64 = 1e-6;
 /// For differences of -ln L.
 const SAME_NLL: f64 = 1e-10;
 
-const SHAPE: Shape = Shape { channels: 4, bins: 5, samples: 3, systematics: 4, oddities: false, gentle: true };
+pub(crate) const SHAPE: Shape =
+    Shape { channels: 4, bins: 5, samples: 3, systematics: 4, oddities: false, gentle: true };
 
-fn masked(names: &[&str]) -> Settings {
+pub(crate) fn masked(names: &[&str]) -> Settings {
     Settings { mask: names.iter().map(|name| (*name).to_owned()).collect(), ..Settings::default() }
 }
 
-fn compiled(workspace: &Workspace) -> CompiledModel {
+pub(crate) fn compiled(workspace: &Workspace) -> CompiledModel {
     CompiledModel::new(workspace.clone(), &Default::default()).expect("a sound workspace")
 }
 

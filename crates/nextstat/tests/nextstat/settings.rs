@@ -45,7 +45,7 @@ fn settings_that_do_not_fit_are_refused() {
     assert_eq!(refused(&fixed("mu", f64::NAN)).to_string(), "`fixed` sets `mu` to NaN, which is not a finite number");
     let empty = Settings { bounds: vec![("mu".to_owned(), [2.0, 1.0])], ..Settings::default() };
     assert_eq!(refused(&empty).to_string(), "the range 2 to 1 of `mu` is empty");
-    let point = AsimovPoint { poi: AsimovPoi::At(1.0), parameters: vec![("mu".to_owned(), 2.0)] };
+    let point = AsimovPoint { fit: None, poi: AsimovPoi::At(1.0), parameters: vec![("mu".to_owned(), 2.0)] };
     let both = Settings { data: DataSource::Asimov(point), ..Settings::default() };
     assert!(matches!(refused(&both), Error::Settings(SettingsError::AsimovTwice { .. })));
 }
@@ -62,7 +62,7 @@ fn a_fixed_parameter_of_interest_has_no_limit() {
 
 #[test]
 fn an_asimov_data_set_is_fitted_where_it_was_made() {
-    let point = AsimovPoint { poi: AsimovPoi::At(2.0), parameters: vec![("xs".to_owned(), 0.5)] };
+    let point = AsimovPoint { fit: None, poi: AsimovPoi::At(2.0), parameters: vec![("xs".to_owned(), 0.5)] };
     let settings = Settings { data: DataSource::Asimov(point), ..Settings::default() };
     let fit = Analysis::new(&model(), &settings).and_then(|analysis| analysis.fit(&FitRequest::default()));
     let fit = fit.expect("a fit");

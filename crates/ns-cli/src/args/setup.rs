@@ -5,7 +5,11 @@ use super::{DeviceArgs, ModelArgs, ThreadArgs};
 use crate::error::CliError;
 use clap::Args;
 use nextstat::settings::{AsimovPoi, AsimovPoint};
+use nextstat::stored::StoredFit;
 use nextstat::{Analysis, CompiledModel, DataSource, Settings};
+use ns_translate::{DocumentSource, read_bytes};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A model, its data, and conditions on its parameters.
 #[derive(Debug, Args)]
@@ -36,8 +40,13 @@ pub(crate) struct SetupArgs {
     #[arg(long, value_name = "MU", num_args = 0..=1, require_equals = true, value_parser = finite, allow_hyphen_values = true, help_heading = "Data and fit")]
     asimov: Option<Option<f64>>,
 
+    /// Likewise, with the parameters at the best fit that `nextstat fit` or `nextstat report` wrote
+    /// to this file, matched by name
+    #[arg(long, value_name = "FILE", help_heading = "Data and fit")]
+    asimov_from: Option<PathBuf>,
+
     /// Likewise, with another parameter at a value; repeatable
-    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment, help_heading = "Data and fit")]
+    #[arg(long, visible_alias = "set", value_name = "NAME=VALUE", value_parser = assignment, help_heading = "Data and fit")]
     asimov_at: Vec<Assignment>,
 
     /// Start each fit from N random points as well and keep the lowest minimum; N is 40 if not
@@ -60,18 +69,18 @@ impl SetupArgs {
     pub(crate) fn analysis(&self, threads: &ThreadArgs, device: &DeviceArgs) -> Result<Analysis, CliError> {
         let model = self.model.model()?;
         model.begin_digest();
-        let settings = Settings { threads: Some(threads.count()), device: device.backend(), ..self.settings() };
+        let settings = Settings { threads: Some(threads.count()), device: device.backend(), ..self.settings()? };
         Ok(Analysis::new(&model, &settings)?)
     }
 
     /// Returns the analysis of `model` on the CPU.
     pub(crate) fn of_model(&self, model: &CompiledModel) -> Result<Analysis, CliError> {
-        Ok(Analysis::new(model, &self.settings())?)
+        Ok(Analysis::new(model, &self.settings()?)?)
     }
 
-    fn settings(&self) -> Settings {
-        Settings {
-            data: self.data(),
+    fn settings(&self) -> Result<Settings, CliError> {
+        Ok(Settings {
+            data: self.data()?,
             fit_channels: self.fit_channels.clone(),
             mask: self.mask.clone(),
             fixed: by_name(&self.fix),
@@ -79,20 +88,29 @@ impl SetupArgs {
             multi_start: self.multi_start,
             seed: self.seed,
             ..Settings::default()
-        }
+        })
     }
 
-    fn data(&self) -> DataSource {
-        if self.asimov.is_none() && self.asimov_at.is_empty() {
-            return DataSource::Observed;
+    fn data(&self) -> Result<DataSource, CliError> {
+        if self.asimov.is_none() && self.asimov_at.is_empty() && self.asimov_from.is_none() {
+            return Ok(DataSource::Observed);
         }
         let poi = match self.asimov {
             None => AsimovPoi::Initial,
             Some(None) => AsimovPoi::One,
             Some(Some(mu)) => AsimovPoi::At(mu),
         };
-        DataSource::Asimov(AsimovPoint { poi, parameters: by_name(&self.asimov_at) })
+        let fit = self.asimov_from.as_deref().map(stored_fit).transpose()?.map(Arc::new);
+        Ok(DataSource::Asimov(AsimovPoint { fit, poi, parameters: by_name(&self.asimov_at) }))
     }
+}
+
+/// Reads a fit that was stored in the file `path`.
+pub(crate) fn stored_fit(path: &Path) -> Result<StoredFit, CliError> {
+    let source = DocumentSource::Path(path.to_owned());
+    let fit = StoredFit::from_json(&read_bytes(&source)?);
+    let in_file = |error| CliError::StoredFit { name: source.name(), error };
+    Ok(fit.map_err(in_file)?.from_file(path.display().to_string()))
 }
 
 fn by_name(given: &[Assignment]) -> Vec<(String, f64)> {

@@ -10,6 +10,7 @@ use crate::output::reporter::{alarm_if, conditions, warnings};
 use crate::output::table::{Align, table};
 use crate::output::{Paint, Reporter, escape, write_result};
 use clap::Args;
+use nextstat::Analysis;
 use nextstat::number::{measured, significant};
 use nextstat::yields::Overview;
 use ns_inference::yields::{ChannelPrediction, Prediction};
@@ -64,17 +65,6 @@ const WIDEST: usize = 12;
 struct Summary<'a>(&'a Overview);
 
 impl Summary<'_> {
-    fn channels(&self) -> impl Iterator<Item = ChannelYields<'_>> {
-        let yields = &self.0.yields;
-        let (model, data) = (yields.fit.analysis.whole_model(), yields.fit.analysis.whole_data());
-        let both = yields.prefit.iter().zip(&yields.postfit).enumerate();
-        both.map(|(channel, (prefit, postfit))| ChannelYields {
-            data: &data.main[model.channel_bins(channel)],
-            prefit,
-            postfit,
-        })
-    }
-
     /// Formats the verdict, the goodness, pulls, correlations of at least `threshold`, yields and
     /// warnings. A bad verdict is repeated at the end.
     fn text(&self, threshold: f64, has_bins: bool, paint: Paint) -> String {
@@ -97,7 +87,8 @@ impl Summary<'_> {
                 let _ = write!(text, "\n{part}");
             }
         }
-        text.push_str(&tables(self.channels(), has_bins));
+        let yields = &self.0.yields;
+        text.push_str(&tables(&fit.analysis, &yields.prefit, &yields.postfit, has_bins));
         text.push_str(&warnings(&[&result.warnings[..], &self.0.goodness.warnings[..]].concat()));
         if !result.converged {
             let _ = writeln!(text, "\n{}", verdict(result, paint));
@@ -187,9 +178,16 @@ fn add(rows: &mut Vec<Vec<String>>, name: &str, (before, after): (&Prediction, &
 }
 
 /// Formats the tables of all channels.
-fn tables<'a>(channels: impl Iterator<Item = ChannelYields<'a>>, has_bins: bool) -> String {
+pub(super) fn tables(
+    analysis: &Analysis,
+    prefit: &[ChannelPrediction],
+    postfit: &[ChannelPrediction],
+    has_bins: bool,
+) -> String {
+    let (model, data) = (analysis.whole_model(), analysis.whole_data());
     let mut text = String::new();
-    for channel in channels {
+    for (channel, (prefit, postfit)) in prefit.iter().zip(postfit).enumerate() {
+        let channel = ChannelYields { data: &data.main[model.channel_bins(channel)], prefit, postfit };
         let _ = write!(text, "\n{}", channel.table(has_bins));
     }
     text

@@ -1,0 +1,105 @@
+//! `nextstat yields`: the yields of every channel before and after a fit, or as a stored fit predicts
+//! them.
+
+use super::report::tables;
+use super::{Command, EXIT_CODES, Status};
+use crate::args::files::Files;
+use crate::args::{OutputArgs, SetupArgs, ThreadArgs, stored_fit};
+use crate::error::CliError;
+use crate::output::reporter::{alarm_if, conditions, warnings};
+use crate::output::{Reporter, escape, write_result};
+use clap::Args;
+use nextstat::stored::Projection;
+use nextstat::yields::Yields;
+use nextstat::{Analysis, Answer};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `yields`.
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct YieldsArgs {
+    #[command(flatten)]
+    setup: SetupArgs,
+
+    /// Predict with the fit that `nextstat fit --covariance` or `nextstat report` wrote to this file,
+    /// instead of fitting; parameters are matched by name, so the fit may be of other channels
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+
+    /// Show the yields of every bin in the table, not only their sums over each channel; the result
+    /// has both
+    #[arg(long)]
+    bins: bool,
+
+    #[command(flatten)]
+    output: OutputArgs,
+
+    #[command(flatten)]
+    threads: ThreadArgs,
+}
+
+impl Command for YieldsArgs {
+    fn files(&self) -> Files<'_> {
+        Files::new(&self.setup.model.input, &self.output)
+    }
+
+    fn run(self) -> Result<Status, CliError> {
+        let analysis = self.setup.on_cpu(&self.threads)?;
+        match &self.from {
+            None => self.fitted(&analysis),
+            Some(path) => self.stored(&analysis, path),
+        }
+    }
+}
+
+impl YieldsArgs {
+    /// Predicts with a fit to the data.
+    fn fitted(&self, analysis: &Analysis) -> Result<Status, CliError> {
+        let answer = analysis.yields()?;
+        write_result(&answer.document(), &self.output)?;
+        let Yields { fit, prefit, postfit } = &answer.result;
+        let alarm = alarm_if(!fit.result.converged, &fit.result.warnings);
+        Reporter::new(&self.output).summary_or_warning(alarm.as_deref(), |_| {
+            let tables = tables(analysis, prefit, postfit, self.bins);
+            conditions(analysis) + &tables + &warnings(&fit.result.warnings)
+        });
+        Ok(Status::done_if(fit.result.converged))
+    }
+
+    /// Predicts with the fit in the file `path`.
+    fn stored(&self, analysis: &Analysis, path: &Path) -> Result<Status, CliError> {
+        let fit = stored_fit(path)?;
+        let in_file = |error| match error {
+            nextstat::Error::StoredFit(error) => CliError::StoredFit { name: format!("`{}`", path.display()), error },
+            other => other.into(),
+        };
+        let answer = analysis.project(&fit).map_err(in_file)?;
+        write_result(&answer.document(), &self.output)?;
+        Reporter::new(&self.output).summary(|_| projected(&answer, path, self.bins));
+        Ok(Status::Done)
+    }
+}
+
+/// Formats what a stored fit predicts, and which parameters it does not have.
+fn projected(answer: &Answer<Projection>, path: &Path, has_bins: bool) -> String {
+    let Projection { prefit, postfit, unmatched, unused } = &answer.result;
+    let mut text = conditions(&answer.analysis);
+    let _ = writeln!(text, "fit: {}", escape(&path.display().to_string()));
+    text.push_str(&tables(&answer.analysis, prefit, postfit, has_bins));
+    for (names, what) in
+        [(unmatched, "are not in the fit, and keep their starting values"), (unused, "of the fit are not in the model")]
+    {
+        if !names.is_empty() {
+            let _ = writeln!(text, "\n  {} parameters {what}: {}", names.len(), listed(names));
+        }
+    }
+    text
+}
+
+/// Formats the first of `names`.
+fn listed(names: &[String]) -> String {
+    const SHOWN: usize = 8;
+    let shown = names.iter().take(SHOWN).map(|name| format!("`{}`", escape(name))).collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN { format!("{shown}, …") } else { shown }
+}
