@@ -66,7 +66,9 @@ fn scan_model<'py>(
     let request = ScanRequest { axes, parts, ..ScanRequest::default() };
     let work = |analysis: &Analysis, monitor: &dyn Monitor| analysis.scan(&request, monitor);
     let answer = answer_watched(py, callback(progress).as_ref(), &analysis, work)?;
+    let intervals = answer.result.intervals;
     let document = scan_fields(py, analysis.model(), answer.result.scan)?;
+    document.set_item("intervals", object(py, &intervals)?)?;
     annotate(&analysis, &document)?;
     Ok(document)
 }

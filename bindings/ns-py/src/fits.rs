@@ -56,6 +56,8 @@ struct FitWanted {
     errors: bool,
     /// Parameters whose asymmetric intervals are wanted.
     minos: PyIntervals,
+    /// Confidence levels of these intervals.
+    minos_cls: Vec<f64>,
 }
 
 /// The parameters whose intervals Python wants: names, or all that are free.
@@ -85,11 +87,12 @@ fn fit_model<'py>(
     settings: &Bound<'py, PyDict>,
     wanted: FitWanted,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let FitWanted { errors, minos } = wanted;
+    let FitWanted { errors, minos, minos_cls } = wanted;
     let analysis = analysis(py, model, settings)?;
     let request = FitRequest {
         uncertainties: if errors { Uncertainties::Hessian } else { Uncertainties::None },
         minos: minos.targets(),
+        minos_cls,
         ..FitRequest::default()
     };
     let fit = answer(py, &analysis, |analysis| analysis.fit(&request))?;

@@ -252,8 +252,8 @@ pub(crate) fn point(model: &Model, values: &Bound<'_, PyAny>, what: &str) -> PyR
     Ok(point)
 }
 
-/// Reads one set of data: main bins alone, with the model's own auxiliary data, or both; or the bins
-/// of each channel, by its name.
+/// Reads one set of data: main bins alone, with the model's own auxiliary data, or both; or the
+/// bins of each channel, by its name.
 pub(crate) fn data(model: &Model, values: &Bound<'_, PyAny>) -> PyResult<Data> {
     if let Ok(by_channel) = values.cast::<PyDict>() {
         return data_by_channel(model, by_channel);

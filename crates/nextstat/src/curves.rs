@@ -5,13 +5,13 @@ use crate::document::{identify, to_document};
 use crate::error::{NeedsPoi, Procedure, SettingsError, ValuesProblem};
 use crate::number::significant;
 use crate::{Analysis, Answer, Error};
-use ns_inference::Problem;
 use ns_inference::contour::{self, ContourOptions, Contours};
 use ns_inference::monitor::Monitor;
 use ns_inference::parallel::{ExecutionContext, WorkPart};
 use ns_inference::profile::DISTINCT;
-use ns_inference::result::BestFit;
+use ns_inference::result::{BestFit, MinosInterval, ONE_SIGMA, TWO_SIGMA};
 use ns_inference::scan::{self, GridPart, Scan, ScanAxis, ScanValues};
+use ns_inference::{FitOptions, Problem, Uncertainties};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -79,6 +79,9 @@ pub struct Curves {
     pub axes: Vec<ScanAxis>,
     /// The contours.
     pub contours: Option<Contours>,
+    /// Where the profile of a single parameter crosses one and two standard deviations; empty for
+    /// two parameters, and without a minimum.
+    pub intervals: Vec<MinosInterval>,
     /// Whether a value is outside the range of its parameter; there is a warning then.
     pub leaves_range: bool,
 }
@@ -138,6 +141,10 @@ impl Analysis {
             let options = ns_inference::FitOptions { start: Some(scan.best.params.clone()), ..options.clone() };
             contour::contours(&Problem::new(model, &mut likelihood, &options), &wanted, execution)
         });
+        let intervals = match axes.as_slice() {
+            [axis] if scan.best.converged && scan.is_complete => self.crossings(axis.parameter, &scan.best)?,
+            _ => Vec::new(),
+        };
         let outside = self.outside_ranges(&axes, &scan);
         let leaves_range = !outside.is_empty();
         scan.warnings.extend(outside);
@@ -148,7 +155,21 @@ impl Analysis {
             scan.warnings.extend(self.impossible_at(&scan.best.params));
         }
         let parts = DocumentParts { has_params: request.has_params, ..DocumentParts::default() };
-        self.answer_with(Curves { scan, axes, contours, leaves_range }, parts)
+        self.answer_with(Curves { scan, axes, contours, intervals, leaves_range }, parts)
+    }
+
+    /// Returns the intervals of one and two standard deviations of `parameter` around `best`.
+    fn crossings(&self, parameter: usize, best: &BestFit) -> Result<Vec<MinosInterval>, Error> {
+        let options = FitOptions {
+            start: Some(best.params.clone()),
+            uncertainties: Uncertainties::None,
+            minos: vec![parameter],
+            minos_cls: vec![ONE_SIGMA, TWO_SIGMA],
+            multi_start: None,
+            ..self.options().clone()
+        };
+        let mut likelihood = self.likelihood()?;
+        Ok(ns_inference::fit(&mut Problem::new(self.model(), &mut likelihood, &options)).minos)
     }
 
     /// Returns a warning for each axis with values outside the range of its parameter.
@@ -267,6 +288,9 @@ impl Document for Curves {
                 document["parameters"] = json!(parameters);
                 document["values"] = json!(values);
             }
+        }
+        if axes.len() == 1 {
+            document["intervals"] = json!(answer.result.intervals);
         }
         if let Some(contours) = contours {
             document["contours"] = json!(contours.contours);

@@ -33,6 +33,8 @@ pub struct FitRequest {
     pub uncertainties: Uncertainties,
     /// Parameters that get asymmetric (MINOS) intervals.
     pub minos: Vec<IntervalTarget>,
+    /// Two-sided confidence levels of these intervals; empty for one standard deviation.
+    pub minos_cls: Vec<f64>,
     /// Matrices of the document.
     pub matrices: Matrices,
 }
@@ -71,6 +73,7 @@ impl Analysis {
         let options = FitOptions {
             uncertainties: request.uncertainties,
             minos: self.minos(&request.minos)?,
+            minos_cls: checked_cls(&request.minos_cls)?,
             ..self.options().clone()
         };
         let options = self.started(options)?;
@@ -102,6 +105,14 @@ impl Analysis {
         let mut seen = vec![false; parameters.len()];
         wanted.retain(|&i| !std::mem::replace(&mut seen[i], true));
         Ok(wanted)
+    }
+}
+
+/// Refuses confidence levels outside 0 to 1.
+fn checked_cls(cls: &[f64]) -> Result<Vec<f64>, SettingsError> {
+    match cls.iter().find(|cl| !(0.0 < **cl && **cl < 1.0)) {
+        Some(&level) => Err(SettingsError::BadLevel { level }),
+        None => Ok(cls.to_vec()),
     }
 }
 

@@ -11,7 +11,9 @@ use crate::parabolic;
 use crate::polish::polish;
 use crate::problem::Problem;
 use crate::profile::Profiler;
-use crate::result::{AtBound, FitResult, FlatDirection, LocalMinimum, MinosInterval, UNDETERMINED, UncertaintySplit};
+use crate::result::{
+    AtBound, FitResult, FlatDirection, LocalMinimum, MinosInterval, ONE_SIGMA, UNDETERMINED, UncertaintySplit,
+};
 use crate::search::{BasinPool, DISTINCT, MOST_BASINS, Search};
 use ns_core::likelihood::diagnose;
 use ns_core::{Data, DataLikelihood, Model, Parameters, SearchLikelihood};
@@ -37,7 +39,8 @@ pub fn fit<L: DataLikelihood + ?Sized>(problem: &mut Problem<'_, L>) -> FitResul
         let mut at_best = Hessian::at(search.likelihood, &best.params, &search.domain);
         search.leave_saddle(&model.parameters, &mut best, &mut at_best);
         polish(search, &mut best, &mut at_best);
-        let request = MinosRequests { parameters: &model.parameters, wanted: &options.minos, pool: &pool };
+        let cls = if options.minos_cls.is_empty() { &[ONE_SIGMA][..] } else { &options.minos_cls };
+        let request = MinosRequests { parameters: &model.parameters, wanted: &options.minos, cls, pool: &pool };
         intervals = profile_all(search, &request, &mut best, &mut at_best);
         if options.uncertainties != Uncertainties::None {
             not_parabolic = parabolic::check(search, model, &best, &mut at_best, &options.minos);
@@ -64,6 +67,8 @@ pub fn fit<L: DataLikelihood + ?Sized>(problem: &mut Problem<'_, L>) -> FitResul
 struct MinosRequests<'a> {
     parameters: &'a Parameters,
     wanted: &'a [usize],
+    /// Their confidence levels.
+    cls: &'a [f64],
     pool: &'a BasinPool,
 }
 
@@ -76,8 +81,9 @@ fn profile_all<L: SearchLikelihood + ?Sized>(
 ) -> Vec<MinosInterval> {
     'again: for _ in 0..10 {
         let mut intervals = Vec::with_capacity(request.wanted.len());
-        for &i in request.wanted {
-            let around = MinosRequest { best, pool: request.pool, parameter: i };
+        let wanted = request.wanted.iter().flat_map(|&i| request.cls.iter().map(move |&cl| (i, cl)));
+        for (i, cl) in wanted {
+            let around = MinosRequest { best, pool: request.pool, parameter: i, cl };
             match minos::interval(search, request.parameters, around, hessian) {
                 MinosProfile::Interval(interval) => intervals.push(interval),
                 MinosProfile::LowerMinimum(params) => {

@@ -1,13 +1,14 @@
 //! Asymmetric intervals from the profile likelihood (MINOS): where the conditional minimum has
-//! risen by ½ above the best fit.
+//! risen by z²/2 above the best fit, z being 1 for an interval of one standard deviation.
 //!
 //! The profile's derivative is the gradient of -ln L in that parameter at the conditional minimum,
-//! so a Newton iteration on √(2 Δ) = 1 needs two or three conditional fits a side, each started
+//! so a Newton iteration on √(2 Δ) = z needs two or three conditional fits a side, each started
 //! where the last ones point to (F. James and M. Roos, Comput. Phys. Commun. 10 (1975) 343).
 
 use crate::hessian::Hessian;
 use crate::minimize::Minimum;
-use crate::result::MinosInterval;
+use crate::normal::significance;
+use crate::result::{MinosInterval, ONE_SIGMA};
 use crate::search::{BasinPool, Search};
 use ns_core::{Parameters, SearchLikelihood};
 
@@ -32,6 +33,16 @@ pub struct MinosRequest<'a> {
     pub pool: &'a BasinPool,
     /// The parameter whose interval is wanted.
     pub parameter: usize,
+    /// The confidence level of the interval.
+    pub cl: f64,
+}
+
+impl MinosRequest<'_> {
+    /// Returns z, the height √(2 Δ) that the ends of the interval have.
+    fn height(&self) -> f64 {
+        // Exact for the usual level.
+        if self.cl == ONE_SIGMA { 1.0 } else { significance(0.5 * (1.0 - self.cl)) }
+    }
 }
 
 /// Returns the interval of one parameter around a minimum.
@@ -51,7 +62,8 @@ pub fn interval<L: SearchLikelihood + ?Sized>(
         }
     }
     let [down, up] = sides;
-    MinosProfile::Interval(MinosInterval { parameter: parameters.names[i].clone(), best: best.params[i], down, up })
+    let (parameter, best) = (parameters.names[i].clone(), best.params[i]);
+    MinosProfile::Interval(MinosInterval { parameter, cl: around.cl, best, down, up })
 }
 
 enum Crossing {
@@ -70,10 +82,11 @@ struct Point {
 
 fn crossing<L: SearchLikelihood + ?Sized>(
     search: &mut Search<'_, L>,
-    MinosRequest { best, pool, parameter: i }: MinosRequest<'_>,
+    request: MinosRequest<'_>,
     hessian: &mut Hessian,
     sign: f64,
 ) -> Crossing {
+    let (MinosRequest { best, pool, parameter: i, .. }, target) = (request, request.height());
     if search.domain.fixed[i] {
         return Crossing::None;
     }
@@ -81,7 +94,7 @@ fn crossing<L: SearchLikelihood + ?Sized>(
     let width = first_width(search, best, hessian, i);
     let mut inner = Point { value: best.params[i], is_finite: true, params: best.params.clone() };
     let mut outer: Option<Point> = None;
-    let mut next = clip(best.params[i] + sign * width, edge, sign);
+    let mut next = clip(best.params[i] + sign * target * width, edge, sign);
     if next == best.params[i] {
         return Crossing::None;
     }
@@ -94,14 +107,14 @@ fn crossing<L: SearchLikelihood + ?Sized>(
         if rise < -LOWER && minimum.converged() {
             return Crossing::LowerMinimum(minimum.params);
         }
-        // √(2 Δ), which is to become 1.
+        // √(2 Δ), which is to become z.
         let height = if minimum.nll.is_finite() { (2.0 * rise.max(0.0)).sqrt() } else { f64::INFINITY };
         let derivative = if height > 0.0 { minimum.gradient[i] / height } else { 0.0 };
-        if (height - 1.0).abs() < 1e-9 {
+        if (height - target).abs() < 1e-9 * target {
             return Crossing::At(next);
         }
         let point = Point { value: next, is_finite: height.is_finite(), params: minimum.params };
-        if height < 1.0 {
+        if height < target {
             if next == edge {
                 return Crossing::None;
             }
@@ -109,7 +122,8 @@ fn crossing<L: SearchLikelihood + ?Sized>(
         } else {
             outer = Some(point);
         }
-        next = clip(propose(next, newton_step(next, height, derivative), &inner, outer.as_ref(), sign), edge, sign);
+        let newton = next + (target - height) / derivative;
+        next = clip(propose(next, newton, &inner, outer.as_ref(), sign), edge, sign);
         if let Some(outer) = &outer
             && (outer.value - inner.value).abs() < 1e-12 * width
         {
@@ -128,11 +142,6 @@ fn first_width<L: ?Sized>(search: &Search<'_, L>, best: &Minimum, hessian: &Hess
     }
     let range = search.domain.upper[i] - search.domain.lower[i];
     if range.is_finite() { 0.1 * range } else { 0.1 * best.params[i].abs().max(1.0) }
-}
-
-/// Returns where the Newton step from `at` leads, at which the height has `derivative`.
-fn newton_step(at: f64, height: f64, derivative: f64) -> f64 {
-    at + (1.0 - height) / derivative
 }
 
 /// Returns the next value: `newton` if it is inside the bracket, else its middle, and never more

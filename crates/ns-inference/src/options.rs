@@ -18,6 +18,8 @@ pub struct FitOptions {
     pub uncertainties: Uncertainties,
     /// Parameters whose asymmetric intervals are wanted.
     pub minos: Vec<usize>,
+    /// Confidence levels of these intervals, between 0 and 1; empty for one standard deviation.
+    pub minos_cls: Vec<f64>,
     /// Further starting points, if there may be several minima.
     pub multi_start: Option<MultiStart>,
     /// When to stop.
@@ -59,6 +61,7 @@ impl Default for FitOptions {
             bounds: Vec::new(),
             uncertainties: Uncertainties::Hessian,
             minos: Vec::new(),
+            minos_cls: Vec::new(),
             multi_start: None,
             minimize: MinimizeOptions::default(),
         }

@@ -40,17 +40,31 @@ impl FlatDirection {
     }
 }
 
-/// Where -ln L has risen by ½ (or by what was asked for) on both sides of a parameter's best fit.
+/// Where -ln L, minimised over all other parameters, has risen by z²/2 on both sides of a
+/// parameter's best fit: a two-sided interval at the confidence level of z standard deviations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MinosInterval {
     /// The parameter's name.
     pub parameter: String,
+    /// The confidence level; 0.6827 for z = 1.
+    #[serde(default = "one_sigma")]
+    pub cl: f64,
     /// The best-fit value.
     pub best: f64,
     /// Distance to the lower end, negative; `None` if the range ends before.
     pub down: Option<f64>,
     /// Distance to the upper end, positive; `None` if the range ends before.
     pub up: Option<f64>,
+}
+
+/// The two-sided confidence level of one standard deviation.
+pub const ONE_SIGMA: f64 = 0.682_689_492_137_085_9;
+
+/// The two-sided confidence level of two standard deviations.
+pub const TWO_SIGMA: f64 = 0.954_499_736_103_641_6;
+
+fn one_sigma() -> f64 {
+    ONE_SIGMA
 }
 
 /// A parameter along which -ln L is no parabola within its standard deviation σ: its uncertainty

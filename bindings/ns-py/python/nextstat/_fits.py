@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import _nextstat
-from ._arguments import flag, names, optional_toys, parse_aux, settings
+from ._arguments import flag, names, optional_toys, parse_aux, real, settings
 from ._errors import warn
 from ._models import text_of_fit
 from ._progress import progress_of
@@ -33,6 +33,7 @@ def fit(
     mask: str | Sequence[str] = (),
     covariance: bool = True,
     minos: str | Sequence[str] | bool = (),
+    minos_cl: float | Sequence[float] = (),
     multi_start: int | None = None,
     seed: int = 0,
     device: str = "auto",
@@ -64,6 +65,9 @@ def fit(
         first read.
     minos : str, sequence of str, or bool
         Parameters whose asymmetric intervals are wanted; True or ``"all"`` for all that are free.
+    minos_cl : float or sequence of float
+        Two-sided confidence levels of these intervals, such as 0.95, instead of one standard
+        deviation.
     multi_start : int, optional
         Further random starting points; the lowest minimum is kept.
     seed : int
@@ -101,7 +105,11 @@ def fit(
         multi_start=multi_start,
         seed=seed,
     )
-    wanted = {"errors": True, "minos": minos if isinstance(minos, bool) else names("minos", minos)}
+    wanted = {
+        "errors": True,
+        "minos": minos if isinstance(minos, bool) else names("minos", minos),
+        "minos_cls": [real("minos_cl", cl) for cl in ([minos_cl] if isinstance(minos_cl, float) else minos_cl)],
+    }
     found = _nextstat.fit_model(model, given, wanted)
     if not flag("covariance", covariance):
         found |= {"covariance": None, "correlation": None}

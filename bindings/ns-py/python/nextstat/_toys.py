@@ -118,7 +118,7 @@ def fit_toys(
 
 def point_of_toys(model: Model, given: dict[str, Any]) -> ndarray:
     """Returns the best fit to the data, at which toys are thrown."""
-    best = _nextstat.fit_model(model, given, {"errors": False, "minos": []})
+    best = _nextstat.fit_model(model, given, {"errors": False, "minos": [], "minos_cls": []})
     if not best["converged"]:
         why = "; ".join(best["later"].warnings())
         raise ToyError(f"the fit at which toys would be thrown did not converge: {why}")

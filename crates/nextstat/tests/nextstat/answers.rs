@@ -3,6 +3,7 @@
 use crate::model;
 use nextstat::curves::{AxisRequest, ScanRequest};
 use nextstat::error::SettingsError;
+use nextstat::fit::IntervalTarget;
 use nextstat::hypothesis::HypotestRequest;
 use nextstat::{Analysis, CompiledModel, DataSource, Error, FitRequest, Settings};
 use ns_device::Backend;
@@ -59,4 +60,28 @@ fn a_scan_outside_the_range_of_a_parameter_warns() {
     assert!(outside.result.leaves_range);
     assert_eq!(outside.document()["warnings"], json!(["values of `mu` outside its range, 0 to 10: 2 of 3"]));
     assert_eq!(scan(0.0, 10.0).document()["warnings"], json!([]));
+}
+
+#[test]
+fn intervals_end_where_the_profile_has_risen_to_their_level() {
+    let analysis = |fixed: Vec<(String, f64)>| {
+        Analysis::new(&model(), &Settings { fixed, ..Settings::default() }).expect("sound settings")
+    };
+    let request = FitRequest {
+        minos: vec![IntervalTarget::OfInterest],
+        minos_cls: vec![0.6827, 0.9],
+        ..FitRequest::default()
+    };
+    let fit = analysis(Vec::new()).fit(&request).expect("a fit").result;
+    assert_eq!(fit.minos.len(), 2);
+    // χ² of one degree of freedom at these levels.
+    for (interval, rise) in fit.minos.iter().zip([1.000_043, 2.705_543]) {
+        for end in [interval.down, interval.up].into_iter().flatten() {
+            let conditional = analysis(vec![("mu".to_owned(), interval.best + end)]).fit(&FitRequest::default());
+            let found = conditional.expect("a fit").result.twice_nll - fit.twice_nll;
+            assert!((found - rise).abs() < 2e-6, "{} at {end}: {found}", interval.cl);
+        }
+    }
+    let nonsense = FitRequest { minos_cls: vec![1.5], ..request };
+    assert!(analysis(Vec::new()).fit(&nonsense).is_err());
 }

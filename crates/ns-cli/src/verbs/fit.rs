@@ -2,6 +2,7 @@
 
 use super::{Command, EXIT_CODES, Status};
 use crate::args::files::Files;
+use crate::args::values::fraction;
 use crate::args::{DeviceArgs, IgnoredArgs, OutputArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::reporter::{alarm_if, conditions, warnings};
@@ -14,7 +15,7 @@ use nextstat::number::{measured, optional, part_of, significant};
 use ns_core::{Data, Model};
 use ns_inference::minimize::{BoundSide, Outcome};
 use ns_inference::pulls::{Pull, pulls};
-use ns_inference::result::{AtBound, MinosInterval, UncertaintySplit};
+use ns_inference::result::{AtBound, MinosInterval, ONE_SIGMA, UncertaintySplit};
 use ns_inference::{FitResult, Uncertainties};
 use std::convert::Infallible;
 use std::fmt::Write;
@@ -37,6 +38,11 @@ pub(crate) struct FitArgs {
         value_parser = interval_target
     )]
     minos: Vec<IntervalTarget>,
+
+    /// Two-sided confidence level of the asymmetric intervals, instead of one standard deviation;
+    /// repeatable
+    #[arg(long, value_name = "CL", value_parser = fraction, requires = "minos", allow_hyphen_values = true)]
+    minos_cl: Vec<f64>,
 
     /// Include the covariance matrix
     #[arg(long)]
@@ -74,7 +80,9 @@ impl Command for FitArgs {
         let uncertainties =
             if matrices == Matrices::default() { Uncertainties::Hessian } else { Uncertainties::Covariance };
         let analysis = self.setup.analysis(&self.threads, &self.device)?;
-        let fit = analysis.fit(&FitRequest { uncertainties, minos: self.minos, matrices })?.diagnosed();
+        let fit = analysis
+            .fit(&FitRequest { uncertainties, minos: self.minos, minos_cls: self.minos_cl, matrices })?
+            .diagnosed();
         write_result(&fit.document(), &self.output)?;
         let (result, reporter) = (&fit.result, Reporter::new(&self.output));
         reporter.warn(&self.ignored.warnings());
@@ -179,14 +187,14 @@ fn parts(split: &UncertaintySplit) -> String {
     format!(" (stat. {statistical}, syst. {systematic})")
 }
 
-/// Formats the MINOS interval of a parameter, if it has one.
+/// Formats the MINOS intervals of a parameter, if it has any.
 fn interval(result: &FitResult, i: usize) -> String {
-    let name = &result.par_names[i];
-    let Some(MinosInterval { down, up, .. }) = result.minos.iter().find(|interval| interval.parameter == *name) else {
-        return String::new();
+    let signed = |end: Option<f64>| end.map_or_else(|| "(at its bound)".to_owned(), |end| format!("{end:+.4}"));
+    let one = |MinosInterval { cl, down, up, .. }: &MinosInterval| {
+        let level = if *cl == ONE_SIGMA { String::new() } else { format!(" {} % CL", significant(100.0 * cl, 4)) };
+        format!(", MINOS{level} {} {}", signed(*down), signed(*up))
     };
-    let signed = |end: Option<f64>| end.map_or_else(|| "at its bound".to_owned(), |end| format!("{end:+.4}"));
-    format!(", MINOS {} {}", signed(*down), signed(*up))
+    result.minos.iter().filter(|interval| interval.parameter == result.par_names[i]).map(one).collect()
 }
 
 /// Formats a table of the strongest pulls; returns an empty text if there are none.
@@ -251,7 +259,13 @@ mod tests {
             flat_directions: vec![],
             not_parabolic: vec![],
             not_finite: None,
-            minos: vec![MinosInterval { parameter: "mu".to_owned(), best: 1.2, down: Some(-0.33), up: None }],
+            minos: vec![MinosInterval {
+                parameter: "mu".to_owned(),
+                cl: ONE_SIGMA,
+                best: 1.2,
+                down: Some(-0.33),
+                up: None,
+            }],
             minima: vec![],
             warnings: if converged {
                 vec![]
@@ -270,7 +284,7 @@ mod tests {
 
           converged: 3 iterations, 5 evaluations, EDM 1.0e-15
           2NLL  6.25
-          mu = 1.20 ± 0.36, MINOS -0.3300 at its bound
+          mu = 1.20 ± 0.36, MINOS -0.3300 (at its bound)
 
           pulls     best fit   pull  constraint
           -----     --------   ----  ----------
@@ -288,7 +302,7 @@ mod tests {
         !!! THE FIT DID NOT CONVERGE: the iterations ran out; do not use these numbers !!!
           3 iterations, 5 evaluations, EDM 1.0e-15
           2NLL  6.25
-          mu = 1.20 ± 0.36, MINOS -0.3300 at its bound
+          mu = 1.20 ± 0.36, MINOS -0.3300 (at its bound)
 
           pulls     best fit   pull  constraint
           -----     --------   ----  ----------

@@ -14,6 +14,7 @@ use nextstat::curves::{AxisRequest, ContourLevels, Curves, ScanRequest};
 use nextstat::error::{NeedsPoi, Procedure};
 use nextstat::number::{measured, optional, significant};
 use ns_inference::contour::Contours;
+use ns_inference::result::MinosInterval;
 use ns_inference::scan::{Scan, ScanValues};
 use std::fmt::Write as _;
 
@@ -159,7 +160,10 @@ fn summary(curves: &Curves, paint: Paint) -> String {
     }
     let _ = writeln!(text, "  2NLL  {}\n", significant(scan.best.twice_nll, 10));
     match scan.values.as_slice() {
-        [values] => text.push_str(&curve(&escape(&scan.parameters[0]), values, scan)),
+        [values] => {
+            text.push_str(&curve(&escape(&scan.parameters[0]), values, scan));
+            text.push_str(&crossings(&curves.intervals));
+        }
         values => {
             let [rows, columns] = [0, 1].map(|k| values.get(k).map_or(0, Vec::len));
             let done = scan.outcomes.iter().flatten().count();
@@ -186,6 +190,20 @@ fn curve(name: &str, values: &[f64], scan: &Scan) -> String {
     };
     let rows: Vec<Vec<String>> = values.iter().zip(&scan.twice_delta_nll).step_by(step).map(row).collect();
     table(&columns, &rows)
+}
+
+/// Formats where the profile crosses one and two standard deviations.
+fn crossings(intervals: &[MinosInterval]) -> String {
+    let end = |best: f64, distance: Option<f64>| optional(distance.map(|distance| best + distance), 5);
+    let row = |(n, MinosInterval { cl, best, down, up, .. }): (usize, &MinosInterval)| {
+        let level = format!("{}σ, {} %", n + 1, significant(100.0 * cl, 4));
+        vec![level, end(*best, *down), end(*best, *up)]
+    };
+    let rows: Vec<Vec<String>> = intervals.iter().enumerate().map(row).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!("\n{}", table(&[("interval", Align::Left), ("from", Align::Right), ("to", Align::Right)], &rows))
 }
 
 /// Formats the extent of each contour in both parameters.

@@ -1,5 +1,5 @@
-//! `nextstat yields`: the yields of every channel before and after a fit, or as a stored fit predicts
-//! them.
+//! `nextstat yields`: the yields of every channel before and after a fit, or as a stored fit
+//! predicts them.
 
 use super::report::tables;
 use super::{Command, EXIT_CODES, Status};
@@ -22,8 +22,9 @@ pub(crate) struct YieldsArgs {
     #[command(flatten)]
     setup: SetupArgs,
 
-    /// Predict with the fit that `nextstat fit --covariance` or `nextstat report` wrote to this file,
-    /// instead of fitting; parameters are matched by name, so the fit may be of other channels
+    /// Predict with the fit that `nextstat fit --covariance` or `nextstat report` wrote to this
+    /// file, instead of fitting; parameters are matched by name, so the fit may be of other
+    /// channels
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
 

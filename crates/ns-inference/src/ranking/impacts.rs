@@ -10,7 +10,7 @@ use crate::parallel::ExecutionContext;
 use crate::problem::Problem;
 use crate::profile::Profiler;
 use crate::pulls::prefit_width;
-use crate::result::{BestFit, MinosInterval};
+use crate::result::{BestFit, MinosInterval, ONE_SIGMA};
 use crate::scan::is_lower;
 use crate::search::{BasinPool, Candidates, Search};
 use ns_core::{Constraint, Data, DataLikelihood, Model};
@@ -166,7 +166,7 @@ impl<'a> Plan<'a> {
     fn interval<L: DataLikelihood>(&self, likelihood: &mut L, i: usize) -> Option<MinosProfile> {
         let mut search = Search::new(likelihood, self.domain.clone(), self.candidates.clone(), self.fit.minimize);
         let mut hessian = Hessian::at(search.likelihood, &self.minimum.params, &search.domain);
-        let around = MinosRequest { best: &self.minimum, pool: &self.pool, parameter: i };
+        let around = MinosRequest { best: &self.minimum, pool: &self.pool, parameter: i, cl: ONE_SIGMA };
         Some(minos::interval(&mut search, &self.model.parameters, around, &mut hessian))
     }
 

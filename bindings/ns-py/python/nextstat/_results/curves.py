@@ -29,6 +29,9 @@ class ScanResult(Result):
     outcomes : tuple of str
     best : dict
         The free fit.
+    intervals : tuple of dict
+        Where the profile of a single parameter crosses one and two standard deviations: `cl`,
+        `best`, `down` and `up`; empty for two parameters.
     complete, converged : bool
     warnings : tuple of str
     """
@@ -41,6 +44,7 @@ class ScanResult(Result):
     params: ndarray
     outcomes: tuple[str, ...]
     best: Mapping[str, Any]
+    intervals: tuple[Mapping[str, Any], ...]
     par_names: tuple[str, ...]
     complete: bool
     converged: bool
@@ -75,6 +79,7 @@ class ScanResult(Result):
         shape = self.delta_nll.shape
         params = [None if all(value is None for value in point) else point for point in document["params"]]
         if len(shape) == 2:
+            document.pop("intervals", None)
             best["values"], best["value_uncertainties"] = values, widths
             for key, items in (("params", params), ("outcomes", document["outcomes"])):
                 document[key] = [items[row * shape[1] : (row + 1) * shape[1]] for row in range(shape[0])]
@@ -139,6 +144,9 @@ class RankingResult(Result):
         Name, best fit and uncertainty of the parameter of interest.
     best : dict
         The free fit.
+    intervals : tuple of dict
+        Where the profile of a single parameter crosses one and two standard deviations: `cl`,
+        `best`, `down` and `up`; empty for two parameters.
     complete, converged : bool
     warnings : tuple of str
     """
@@ -149,6 +157,7 @@ class RankingResult(Result):
     breakdown: Mapping[str, Any]
     poi: Mapping[str, Any]
     best: Mapping[str, Any]
+    intervals: tuple[Mapping[str, Any], ...]
     par_names: tuple[str, ...]
     complete: bool
     converged: bool
