@@ -12,9 +12,9 @@ import textwrap
 INTRODUCTION = """# The command
 
 Every verb reads a workspace: `nextstat VERB [WORKSPACE|-]`. A terminal gets a table of the result;
-a pipe or a file gets all of it as JSON. Warnings and errors go to standard error. This page has the help text of each verb,
-as `nextstat VERB -h` prints it; tests compare them. It is written by `make cli-page`; do not edit
-it.
+a pipe or a file gets all of it as JSON. Warnings and errors go to standard error. This page has the
+help text of each verb, as `nextstat VERB -h` prints it; tests compare them. It is written by `make
+cli-page`; do not edit it.
 
 - A workspace is pyhf JSON (schema 1.0.0), plain or compressed as `.gz` or `.zst`. `-` is standard
   input. `--input FILE` is the same as the argument.
@@ -25,8 +25,8 @@ it.
   `hint: …`. The exit code is then 2, and no result is written.
 - Messages and summaries escape control, bidirectional and invisible characters in names. JSON
   contains names as they are.
-- The value of `--minos`, `--multi-start` and `--asimov` may be left out. After a blank, a number, or
-  a name that is not one of a file, is the value: `--asimov 0`, `--minos mu`.
+- The value of `--minos`, `--multi-start` and `--asimov` may be left out. After a blank, a number,
+  or a name that is not one of a file, is the value: `--asimov 0`, `--minos mu`.
 - Names of parameters and channels may be patterns, in which `*` stands for any characters and `?`
   for one: `--fix 'JES_*=0'`. A name precedes a pattern.
 - Every result has `provenance`: version, command line, digest of the workspace, measurement, data,
