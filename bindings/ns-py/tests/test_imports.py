@@ -14,11 +14,11 @@ PACKAGE = Path(nextstat.__file__).parent
 LAYERS = [
     ["_nextstat", "_files", "_installed"],
     ["_errors"],
-    ["_arguments", "_checksums", "_progress", "_sources"],
+    ["_arguments", "_checksums", "_progress", "_root_files", "_sources"],
     ["_toy_files", "_views"],
     ["_results"],
     ["_command", "_devices", "_documents", "_fits", "_models", "_curves", "_quantities", "_tests", "_toys"],
-    ["_legacy", "differentiable", "distributed", "histograms", "jax", "plot", "torch"],
+    ["_legacy", "build", "differentiable", "distributed", "histograms", "jax", "plot", "torch"],
     ["_internal"],
 ]
 

@@ -10,6 +10,7 @@ from ._installed import warn_if_mixed
 #: Verbs that are written in Python, and the modules whose `main(arguments, program)` runs them. The
 #: engine's command has the same names and passes them on to this module.
 VERBS = {
+    "build": "nextstat.build._command",
     "xml2json": "nextstat.pyhf._cli",
     "json2xml": "nextstat.pyhf._cli",
     "contrib": "nextstat.pyhf._cli",
