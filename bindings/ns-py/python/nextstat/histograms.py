@@ -2,8 +2,9 @@
 an analyst has at hand.
 
 A histogram is anything with `.axes`, `.values()` and `.variances()` (the UHI protocol: `hist`,
-`boost-histogram`, `uproot`), a pair (values, edges) as of `numpy.histogram`, or an array. None of
-those packages is imported here. What comes out is a pyhf workspace, and `nextstat.model_of` is what
+`boost-histogram`, `uproot`), a pair (values, edges) as of `numpy.histogram`, an array, or the path
+of a histogram in a ROOT file, `"file.root:folder/histogram"`, for which uproot is imported. None of
+those packages is imported otherwise. What comes out is a pyhf workspace, and `nextstat.model_of` is what
 reads it.
 
 >>> from nextstat.histograms import WorkspaceBuilder
@@ -74,7 +75,7 @@ def read(histogram: Any, *, flow: str = "drop", place: str = "") -> Binned:
 
     Parameters
     ----------
-    histogram : UHI histogram, pair (values, edges), or array
+    histogram : UHI histogram, pair (values, edges), array, or path in a ROOT file
     flow : ``"drop"`` or ``"merge"``
         What happens to under- and overflow: nothing, or they join the first and the last bin.
     place : str
@@ -92,6 +93,10 @@ def read(histogram: Any, *, flow: str = "drop", place: str = "") -> Binned:
     """
     if isinstance(histogram, Binned):
         return histogram
+    if isinstance(histogram, str):
+        from ._root_files import read_histogram
+
+        return _of_uhi(read_histogram(histogram, place), flow, place)
     if hasattr(histogram, "axes") and callable(getattr(histogram, "values", None)):
         return _of_uhi(histogram, flow, place)
     if isinstance(histogram, tuple) and len(histogram) == 2 and hasattr(histogram[1], "__len__"):
@@ -243,7 +248,17 @@ class Sample:
             raise _error(place, "`up` and `down` go together")
         return self._add("normsys", name, {"hi": real("up", up), "lo": real("down", down)})
 
-    def histosys(self, name: str, *, up: Any, down: Any = None, split: bool = False) -> Sample:
+    def histosys(
+        self,
+        name: str,
+        *,
+        up: Any,
+        down: Any = None,
+        split: bool = False,
+        symmetrize: str | None = None,
+        smooth: str | None = None,
+        threshold: float | None = None,
+    ) -> Sample:
         """An uncertainty of the shape by the histograms one standard deviation up and down.
 
         Parameters
@@ -254,15 +269,46 @@ class Sample:
             Whether the change of the rate becomes a normsys of the same name, and the templates
             keep the nominal number of events. Rates are then never negative, and shape and rate
             stay one parameter.
+        symmetrize : ``"average"``, optional
+            Both changes become half the difference of the templates, `nextstat.build.averaged`.
+        smooth : ``"353QH, twice"`` or ``"rebin"``, optional
+            Smooths the ratios of the templates to the nominal one first, as
+            `nextstat.build.smooth_ratio` and `nextstat.build.smooth_by_rebinning` do.
+        threshold : float, optional
+            The largest relative statistical error of merged bins, for ``smooth="rebin"``.
         """
-        up = self._template("histosys", name, "up", up)
+        sides = {"up": up} if down is None else {"up": up, "down": down}
+        read = {side: self._channel._read(one, f"sample `{self.name}`, histosys `{name}`, {side}") for side, one in sides.items()}
         nominal = self.nominal.values
-        down = [2.0 * n - u for n, u in zip(nominal, up)] if down is None else self._template("histosys", name, "down", down)
+        varied = [one.values for one in read.values()] if smooth is None else self._smoothed(name, read, smooth, threshold)
+        up, down = (varied[0], [2.0 * n - u for n, u in zip(nominal, varied[0])]) if down is None else varied
+        if symmetrize is not None:
+            up, down = self._symmetrized(name, symmetrize, varied)
         if split:
             factors = [self._factor(name, side, values) for side, values in (("up", up), ("down", down))]
             up, down = ([value / factor for value in values] for values, factor in zip((up, down), factors))
             self._add("normsys", name, {"hi": factors[0], "lo": factors[1]})
         return self._add("histosys", name, {"hi_data": up, "lo_data": down})
+
+    def _smoothed(self, name, read, smooth, threshold):
+        from .build.templates import TemplatePair, smoothed, template_of
+
+        if smooth not in ("353QH, twice", "rebin"):
+            raise _error(self._place("histosys", name), f"`smooth` is `353QH, twice` or `rebin`, not `{smooth}`")
+        if (smooth == "rebin") != (threshold is not None):
+            hint = "`threshold=0.05` is a relative statistical error of 5 %"
+            raise _error(self._place("histosys", name), '`threshold` goes with `smooth="rebin"`, and only with that', hint)
+        nominal, *sides = (template_of(one) for one in (self.nominal, *read.values()))
+        pair = TemplatePair(self._channel.name, self.name, name, name, nominal, sides[0], sides[1] if len(sides) > 1 else None, ())
+        return [values.tolist() for values in smoothed(pair, smooth, threshold).varied]
+
+    def _symmetrized(self, name, method, varied):
+        from .build.templates import averaged
+
+        if method != "average" or len(varied) != 2:
+            hint = "without `down` the change up is mirrored"
+            raise _error(self._place("histosys", name), '`symmetrize` is `"average"`, of `up` and `down`', hint)
+        return [values.tolist() for values in averaged(self.nominal.values, *varied)]
 
     def _factor(self, name, side, values):
         nominal, varied = math.fsum(self.nominal.values), math.fsum(values)
@@ -438,7 +484,8 @@ class WorkspaceBuilder:
         bounds: Mapping[str, tuple[float, float]] | None = None,
         fixed: Mapping[str, float] | None = None,
     ) -> dict[str, Any]:
-        """The workspace as a dictionary.
+        """The workspace as a dictionary. Modifiers that change nothing (a normsys with hi = lo = 1,
+        a histosys with nominal templates) are left out, as `nextstat.build.drop_no_ops` does.
 
         Parameters
         ----------
@@ -462,7 +509,10 @@ class WorkspaceBuilder:
         channels = [channel._document() for channel in self._channels.values()]
         observations = [{"name": channel.name, "data": channel._observed()} for channel in self._channels.values()]
         config = {"poi": "" if poi is None else text("poi", poi), "parameters": self._parameters(lumi, init or {}, bounds or {}, fixed or {})}
-        return {"channels": channels, "observations": observations, "measurements": [{"name": measurement, "config": config}], "version": "1.0.0"}
+        from .build.pruning import drop_no_ops
+
+        whole = {"channels": channels, "observations": observations, "measurements": [{"name": measurement, "config": config}], "version": "1.0.0"}
+        return drop_no_ops(whole)[0]
 
     def model(
         self,

@@ -48,7 +48,8 @@ def decorrelate(workspace: dict[str, Any], parameters: str | Sequence[str], by: 
     >>> from nextstat.build import decorrelate
     >>> with open("examples/shapes.json") as file:
     ...     workspace = decorrelate(json.load(file), "jet_energy_*", by="region")
-    >>> [name for name in nextstat.model_of(workspace).par_names if "jet" in name]
+    >>> [name for name in nextstat.model_of(workspace).par_names if name.startswith("jet")]
+    ['jet_energy_scale_control_region', 'jet_energy_scale_signal_region']
     """
     parts = names("by", by)
     for part in parts:

@@ -30,6 +30,7 @@ FORMATS = ("png", "pdf")
 RECORD, OVERVIEW = "record.json", "overview"
 
 # What is left of a systematic on a sample in a region, as the overview shows it.
+_KINDS = ("normsys", "histosys")
 _STATES = ("rate and shape", "rate only", "shape only", "nothing", "no systematic")
 
 
@@ -124,14 +125,14 @@ def _sides(pair):
 
 def _draw_contents(axes: Axes, pair, edges, style):
     nominal, errors = pair.nominal.values, pair.nominal.errors
-    axes.stairs(nominal, edges, color="black", linewidth=1.3, label="nominal")
+    axes.stairs(nominal, edges, baseline=None, color="black", linewidth=1.3, label="nominal")
     axes.stairs(nominal + errors, edges, baseline=nominal - errors, fill=True, color="0.85", label="statistical error", zorder=0)
     tops = [nominal + errors]
     for label, read, used, colour in _sides(pair):
-        axes.stairs(used, edges, color=getattr(style, colour), linewidth=1.6, label=label)
+        axes.stairs(used, edges, baseline=None, color=getattr(style, colour), linewidth=1.6, label=label)
         tops.append(used)
         if read is not None and not numpy.array_equal(read, used):
-            axes.stairs(read, edges, color=getattr(style, colour), linewidth=1.1, linestyle="--", label=f"{label}, as read")
+            axes.stairs(read, edges, baseline=None, color=getattr(style, colour), linewidth=1.1, linestyle="--", label=f"{label}, as read")
             tops.append(read)
     axes.set_ylabel("events")
     # Room for the legend.
@@ -171,14 +172,15 @@ def overview(result: BuildResult) -> Figure:
     style = _style()
     systematics, columns = _systematics(result), _columns(result)
     colours = (style.COLOURS[0], style.COLOURS[9], style.COLOURS[7], style.COLOURS[3], "white")
-    states = numpy.array([[_state(result, column, name) for column in columns] for name in systematics])
+    known = _states(result)
+    states = numpy.array([[known.get((*column, name), 4) for column in columns] for name in systematics])
     width = 2.4 + 0.08 * max(map(len, systematics)) + 0.32 * len(columns)
     height = 1.6 + 0.26 * len(systematics) + 0.07 * max(len("  ".join(column)) for column in columns)
     figure, axes = style.pyplot.subplots(figsize=(max(width, 5.0), height), layout="constrained")
     shown = style.pyplot.matplotlib.colors.ListedColormap(colours)
     axes.pcolormesh(states, cmap=shown, vmin=-0.5, vmax=4.5, edgecolors="white", linewidth=1.5)
     axes.set_yticks(numpy.arange(len(systematics)) + 0.5, [style.literal(name) for name in systematics])
-    axes.set_xticks(numpy.arange(len(columns)) + 0.5, [style.literal(f"{region}  {sample}") for region, sample in columns], rotation=90)
+    axes.set_xticks(numpy.arange(len(columns)) + 0.5, [style.literal(f"{region}: {sample}") for region, sample in columns], rotation=90)
     axes.tick_params(length=0, which="both")
     axes.minorticks_off()
     axes.invert_yaxis()
@@ -190,31 +192,34 @@ def overview(result: BuildResult) -> Figure:
     return figure
 
 
-def _systematics(result):
-    """Names of all systematics, also of those that were left out."""
-    found = dict.fromkeys(pair.modifier for pair in result.pairs)
-    found.update(dict.fromkeys(one.modifier for one in result.removed if one.kind in ("normsys", "histosys")))
-    found.update(dict.fromkeys(name for _, _, name, _ in _modifiers(result)))
-    return list(found)
-
-
 def _modifiers(result) -> Iterator[tuple[str, str, str, str]]:
+    """Channel, sample, name and kind of all systematics, also of those that were left out."""
     for channel in result.before["channels"]:
         for sample in channel["samples"]:
             for modifier in sample["modifiers"]:
-                if modifier["type"] in ("normsys", "histosys"):
+                if modifier["type"] in _KINDS:
                     yield channel["name"], sample["name"], modifier["name"], modifier["type"]
+    for one in result.removed:
+        if one.kind in _KINDS:
+            yield one.channel, one.sample, one.modifier, one.kind
+
+
+def _systematics(result):
+    """Names of all systematics."""
+    return list(dict.fromkeys(name for _, _, name, _ in _modifiers(result)))
 
 
 def _columns(result):
     return list(dict.fromkeys((channel["name"], sample["name"]) for channel in result.before["channels"] for sample in channel["samples"]))
 
 
-def _state(result, column, name):
-    """The index in `_STATES` of a systematic on a sample in a region."""
-    had = {kind for *place, kind in _modifiers(result) if tuple(place) == (*column, name)}
-    lost = {one.kind for one in result.removed if (one.channel, one.sample, one.modifier) == (*column, name)}
-    if not had | lost:
-        return 4
-    left = had - lost
-    return {frozenset(("normsys", "histosys")): 0, frozenset(("normsys",)): 1, frozenset(("histosys",)): 2}.get(frozenset(left), 3)
+def _states(result):
+    """The index in `_STATES` by channel, sample and name."""
+    left: dict[tuple[str, str, str], set[str]] = {}
+    for *place, kind in _modifiers(result):
+        left.setdefault(tuple(place), set()).add(kind)
+    for one in result.removed:
+        if one.kind in _KINDS:
+            left[one.channel, one.sample, one.modifier].discard(one.kind)
+    numbers = {_KINDS: 0, _KINDS[:1]: 1, _KINDS[1:]: 2, (): 3}
+    return {place: numbers[tuple(kind for kind in _KINDS if kind in kinds)] for place, kinds in left.items()}

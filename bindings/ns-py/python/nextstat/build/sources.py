@@ -156,8 +156,9 @@ def filled(observables: Any, weights: Any, edges: Any) -> Template:
     bins = numpy.searchsorted(edges, numpy.asarray(observables, dtype=float), side="right") - 1
     inside = (bins >= 0) & (bins < n_bins)
     bins, weights = bins[inside], numpy.asarray(weights, dtype=float)[inside]
-    values = numpy.bincount(bins, weights, n_bins)
-    return Template(values, numpy.sqrt(numpy.bincount(bins, weights**2, n_bins)), edges)
+    # Of no events NumPy counts in whole numbers.
+    values, variances = (numpy.bincount(bins, found, n_bins).astype(float) for found in (weights, weights**2))
+    return Template(values, numpy.sqrt(variances), edges)
 
 
 class FunctionSource:

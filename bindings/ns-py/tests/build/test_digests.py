@@ -1,0 +1,71 @@
+"""A configuration of cabinetry gives cabinetry's workspace, to the last digit."""
+
+import copy
+import logging
+import shutil
+import warnings
+
+import analysis
+import nextstat
+import pytest
+from nextstat.build import build, drop_no_ops
+
+#: Digests of the workspaces that cabinetry 0.6.0 with pyhf 0.7.6 and uproot 5.7.7 built of these
+#: configurations and files on 2026-11-23; `test_cabinetry_agrees` compares them where it is
+#: installed.
+DIGESTS = {
+    "histograms": "4764206d2113a8a2e8d7454f8a94604a27da3fa6f483dc774ed10c0e59b9cde3",
+    "small": "c07963dd67bce7895c9da9a66c8d31e2f5f6588eeb99b00d0286d38bd982c387",
+    "trees": "de79dff1b56a1c6241cb8e42ffadf73f4f66c25414237dc862b3eb015f0403ae",
+}
+
+
+@pytest.mark.parametrize("name", DIGESTS)
+def test_digests_are_those_that_cabinetry_gave(name, files):
+    assert nextstat.digest(build(analysis.CONFIGURATIONS[name]).workspace) == DIGESTS[name]
+
+
+@pytest.mark.parametrize("name", DIGESTS)
+def test_cabinetry_agrees(name, files):
+    cabinetry = pytest.importorskip("cabinetry")
+    pyhf = pytest.importorskip("pyhf")
+    config = copy.deepcopy(analysis.CONFIGURATIONS[name])
+    logging.getLogger("cabinetry").setLevel(logging.CRITICAL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cabinetry.configuration.validate(config)
+        (cabinetry.templates.build if name == "trees" else cabinetry.templates.collect)(config)
+        cabinetry.templates.postprocess(config)
+        theirs = cabinetry.workspace.build(config)
+    shutil.rmtree("folder")
+    assert build(config).workspace == theirs
+    assert pyhf.utils.digest(theirs) == DIGESTS[name]
+
+
+def test_an_empty_section_of_our_own_leaves_out_what_changes_nothing_only(files):
+    plain = build(analysis.HISTOGRAMS).workspace
+    ours = build(analysis.with_options())
+    assert {one.reason for one in ours.removed} == {"changes nothing"}
+    assert {one.modifier for one in ours.removed} == {"nothing"}
+    assert drop_no_ops(plain)[0] == ours.workspace
+    assert build(analysis.with_options(NoOps="keep")).workspace == plain
+
+
+def test_files_are_not_needed_where_a_function_returns_the_histograms():
+    built = build(analysis.HISTOGRAMS, analysis.template)
+    assert [channel["name"] for channel in built.workspace["channels"]] == list(analysis.REGIONS)
+    assert built.model().poi == "mu"
+
+
+def test_a_model_of_the_workspace_fits(files):
+    result = nextstat.fit(build(analysis.HISTOGRAMS).model())
+    assert result.converged
+    assert 0.5 <= result.value("k_tt") <= 2.0
+
+
+def test_a_selection_without_events_gives_floating_point_zeros(files):
+    """The digest of `0` is not that of `0.0`."""
+    config = copy.deepcopy(analysis.TREES)
+    config["Samples"][0]["Filter"] = "pt < 0"
+    observed = build({**config, "Systematics": []}).workspace["observations"]
+    assert [repr(value) for one in observed for value in one["data"]] == ["0.0"] * 12
