@@ -2,9 +2,9 @@
 an analyst has at hand.
 
 A histogram is anything with `.axes`, `.values()` and `.variances()` (the UHI protocol: `hist`,
-`boost-histogram`, `uproot`), a pair (values, edges) as of `numpy.histogram`, an array, or the path
-of a histogram in a ROOT file, `"file.root:folder/histogram"`, for which uproot is imported. None of
-those packages is imported otherwise. What comes out is a pyhf workspace, and `nextstat.model_of` is what
+`boost-histogram`, `uproot`), a pair (values, edges) as of `numpy.histogram`, an array, or a path in
+a ROOT file, `"file.root:folder/histogram"`, for which uproot is imported. None of those packages is
+imported otherwise. What comes out is a pyhf workspace, and `nextstat.model_of` is what
 reads it.
 
 >>> from nextstat.histograms import WorkspaceBuilder
@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from ._arguments import real, text
 from ._models import model_of
 from ._nextstat import WorkspaceError, number
+from ._root_files import read_histogram, split_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,8 +95,6 @@ def read(histogram: Any, *, flow: str = "drop", place: str = "") -> Binned:
     if isinstance(histogram, Binned):
         return histogram
     if isinstance(histogram, str):
-        from ._root_files import read_histogram
-
         return _of_uhi(read_histogram(histogram, place), flow, place)
     if hasattr(histogram, "axes") and callable(getattr(histogram, "values", None)):
         return _of_uhi(histogram, flow, place)
@@ -358,9 +357,9 @@ class Channel:
         returns the channel.
         """
         place = f"channel `{self.name}`, data"
-        if isinstance(histogram, str) and histogram != "asimov":
-            raise _error(place, f'`{histogram}` is not a histogram; there is "asimov"')
-        found = histogram if isinstance(histogram, str) else self._read(histogram, "data")
+        if isinstance(histogram, str) and histogram != "asimov" and split_path(histogram) is None:
+            raise _error(place, f'`{histogram}` is not a histogram; there is "asimov"', "a histogram in a file is `file.root:folder/histogram`")
+        found = histogram if isinstance(histogram, str) and histogram == "asimov" else self._read(histogram, "data")
         for bin, value in enumerate(found.values if isinstance(found, Binned) else ()):
             if value < 0.0:
                 raise _error(place, f"bin {bin}: {value:g} is not a valid number of events")

@@ -94,8 +94,7 @@ class Assembly:
         return modifiers
 
     def _parts(self, region, sample, systematic):
-        """The factors of the rate and the templates with the nominal number of events, up and down.
-        """
+        """Factors of the rate, and templates with the nominal number of events, up and down."""
         method = self._method(region, sample, systematic)
         pair = self._pair(region, sample, systematic, method)
         nominal = pair.nominal.values
@@ -177,9 +176,7 @@ def _require_single_modifiers(region, sample, modifiers):
 
 def with_sample_path(config: Config, name: str, path: str) -> Config:
     """A configuration whose sample `name` is in another place."""
-    samples = tuple(
-        replace(sample, overrides={**sample.overrides, "SamplePath": (path,)}) if sample.name == name else sample for sample in config.samples
-    )
+    samples = tuple(replace(sample, overrides={**sample.overrides, "SamplePath": (path,)}) if sample.name == name else sample for sample in config.samples)
     return replace(config, samples=samples)
 
 

@@ -70,8 +70,7 @@ def _matches(patterns, *names):
 
 @dataclass(frozen=True)
 class Smoothing:
-    """How templates of a systematic are smoothed; `threshold` is the relative error of `rebin`.
-    """
+    """How templates of a systematic are smoothed; `threshold` is the relative error of `rebin`."""
 
     algorithm: str
     threshold: float = 0.0

@@ -1,5 +1,4 @@
-"""Patch sets: a grid of signals as JSON patches of one background-only workspace, in pyhf's format.
-"""
+"""Patch sets: a grid of signals as JSON patches of one background-only workspace."""
 
 from __future__ import annotations
 
@@ -92,8 +91,7 @@ def patch_set(
             "references": {"hepdata": hepdata},
         },
         "patches": [
-            {"metadata": {"name": name, "values": list(values[name])}, "patch": _patch(background, workspace, name)}
-            for name, workspace in signals.items()
+            {"metadata": {"name": name, "values": list(values[name])}, "patch": _patch(background, workspace, name)} for name, workspace in signals.items()
         ],
         "version": "1.0.0",
     }

@@ -199,5 +199,3 @@ def _no_ops(workspace):
     )
     if kept:
         yield f"{kept} modifiers change nothing; `Nextstat: {{NoOps: drop}}` leaves them out"
-
-

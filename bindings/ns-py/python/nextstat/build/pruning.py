@@ -235,10 +235,7 @@ def prune_staterror(workspace: Workspace, threshold: float) -> tuple[Workspace, 
 def _prune_staterror_of(channel, name, limit):
     """Zeroes the small bins of a staterror of a channel in place; what was left out."""
     shared = [
-        (sample, modifier)
-        for sample in channel["samples"]
-        for modifier in sample["modifiers"]
-        if modifier["type"] == "staterror" and modifier["name"] == name
+        (sample, modifier) for sample in channel["samples"] for modifier in sample["modifiers"] if modifier["type"] == "staterror" and modifier["name"] == name
     ]
     total = numpy.sum([sample["data"] for sample, _ in shared], axis=0, dtype=float)
     error = numpy.sqrt(numpy.sum(numpy.square([modifier["data"] for _, modifier in shared], dtype=float), axis=0))

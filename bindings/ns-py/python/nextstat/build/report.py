@@ -96,9 +96,7 @@ def draw_pair(pair: TemplatePair, removed: tuple[Removal, ...] | list[Removal] =
     below. Dashed lines are templates as they were read, full lines as they are used.
     """
     style = _style()
-    figure, (main, ratio) = style.pyplot.subplots(
-        2, 1, figsize=(6.4, 5.4), sharex=True, height_ratios=(2.0, 1.4), layout="constrained"
-    )
+    figure, (main, ratio) = style.pyplot.subplots(2, 1, figsize=(6.4, 5.4), sharex=True, height_ratios=(2.0, 1.4), layout="constrained")
     edges = numpy.arange(len(pair.nominal.values) + 1.0) if pair.nominal.edges is None else pair.nominal.edges
     _draw_contents(main, pair, edges, style)
     _draw_ratios(ratio, pair, edges, style)
@@ -167,8 +165,7 @@ def _percent(values, nominal):
 
 
 def overview(result: BuildResult) -> Figure:
-    """A figure of which systematic acts on which sample in which region, and of what was left out.
-    """
+    """A figure of what each systematic does to each sample of each region, and of what is left."""
     style = _style()
     systematics, columns = _systematics(result), _columns(result)
     colours = (style.COLOURS[0], style.COLOURS[9], style.COLOURS[7], style.COLOURS[3], "white")

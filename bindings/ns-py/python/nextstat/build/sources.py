@@ -222,5 +222,3 @@ def unused_settings(config: Config) -> list[str]:
             if key in owner.overrides:
                 found.append(f"{owner.node[key].where()}: `InputPath` has no `{{{key}}}`, so this changes nothing")
     return found
-
-

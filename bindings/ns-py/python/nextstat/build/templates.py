@@ -101,8 +101,7 @@ def mirrored(nominal: ArrayLike, up: ArrayLike) -> tuple[Array, Array]:
 
 
 def mirrored_parts(nominal: ArrayLike, up: ArrayLike) -> tuple[tuple[float, float], tuple[Array, Array]]:
-    """The factors and the templates with the nominal number of events that `mirrored` multiplies.
-    """
+    """The factors, and the templates with the nominal number of events, of `mirrored`."""
     nominal, up = numpy.asarray(nominal, dtype=float), numpy.asarray(up, dtype=float)
     factor = rate_factor(nominal, up)
     shape = up / factor

@@ -1,0 +1,202 @@
+"""Every bad configuration is an error with its place and, where there is one, a hint; the exit code
+is 2, and nothing is written.
+"""
+
+import os
+
+import pytest
+from nextstat import WorkspaceError
+from nextstat.build import _command, build, load
+
+pytest.importorskip("yaml")
+
+CONFIG = """\
+General:
+  Measurement: search
+  POI: mu
+  InputPath: histograms.root:{RegionPath}/{SamplePath}{VariationPath}
+  HistogramFolder: folder/
+Regions:
+  - Name: SR
+    RegionPath: SR
+Samples:
+  - Name: Data
+    SamplePath: data
+    Data: True
+  - Name: signal
+    SamplePath: signal
+  - Name: ttbar
+    SamplePath: ttbar
+NormFactors:
+  - Name: mu
+    Samples: signal
+    Bounds: [0, 10]
+Systematics:
+  - Name: luminosity
+    Type: Normalization
+    Up: {Normalization: 0.02}
+    Down: {Normalization: -0.02}
+  - Name: JES
+    Type: NormPlusShape
+    Up: {VariationPath: _JES_Up}
+    Down: {VariationPath: _JES_Down}
+    Samples: ttbar
+    Smoothing: {Algorithm: "353QH, twice"}
+Nextstat:
+  Pruning: {Normalization: 0.001, Shape: 0.001}
+"""
+
+#: What is replaced by what; where the error is; what it says; the hint, or a part of it.
+MISTAKES = {
+    "tab": ("  POI: mu", "\tPOI: mu", "line 3, column 1", "not valid YAML", "indent with spaces"),
+    "unclosed bracket": ("Bounds: [0, 10]", "Bounds: [0, 10", "line 21", "not valid YAML", None),
+    "key twice": ("  POI: mu", "  POI: mu\n  POI: nu", "line 4", "`POI` is there twice, first in line 3", None),
+    "typo in a section": ("NormFactors:", "NormFactor:", "line 17, /NormFactor", "unknown key", "did you mean `NormFactors`?"),
+    "typo in a key": ("  Measurement:", "  Mesurement:", "line 2, /General/Mesurement", "unknown key `Mesurement`", "did you mean `Measurement`?"),
+    "missing key": ("  HistogramFolder: folder/\n", "", "line 1, /General", "`HistogramFolder` is missing", "required are"),
+    "missing section": ("Samples:\n", "", "config.yml, line 1", "the key `Samples` is missing", "required are"),
+    "wrong type of a section": ("General:\n", "General: []\nNextsta:\n", "line 2, /Nextsta", "unknown key", "did you mean `Nextstat`?"),
+    "list expected": ("Regions:\n  - Name: SR\n    RegionPath: SR", "Regions: SR", "line 6, /Regions", "expected a list, not `'SR'`", "start each entry"),
+    "empty list": ("Regions:\n  - Name: SR\n    RegionPath: SR", "Regions: []", "line 6, /Regions", "the list is empty", None),
+    "number for a name": ("Name: SR", "Name: 7", "line 7, /Regions/0/Name", "expected text, not `7`", 'quote it: "7"'),
+    "text for a flag": ("Data: True", "Data: 'yes'", "line 12, /Samples/0/Data", "expected True or False", None),
+    "no data": ("    Data: True\n", "", "line 9, /Samples", "there is no sample of data", "`Data: True`"),
+    "two samples of data": ("SamplePath: signal", "SamplePath: signal\n    Data: True", "/Samples/1/Data", "`Data` is a sample of data already", None),
+    "names twice": ("Name: ttbar", "Name: signal", "line 15, /Samples/2/Name", "`signal` is there twice", None),
+    "unknown parameter of interest": ("POI: mu", "POI: Mu", "line 3, /General/POI", "called `Mu`", "did you mean `mu`?"),
+    "exponent without a point": ("-0.02", "-2e-2", "/Systematics/0/Down/Normalization", "expected a number", "write `-0.02`"),
+    "quoted number": ("Normalization: 0.02", "Normalization: '0.02'", "/Systematics/0/Up/Normalization", "expected a number", "leave out the quotes"),
+    "not finite": ("Normalization: 0.02", "Normalization: .nan", "/Systematics/0/Up/Normalization", "nan is not a finite number", None),
+    "reversed range": ("[0, 10]", "[10, 0]", "line 20, /NormFactors/0/Bounds", "lower one first", "[0, 10]"),
+    "one bound": ("[0, 10]", "[0]", "line 20, /NormFactors/0/Bounds", "two numbers", None),
+    "unknown type": ("Type: NormPlusShape", "Type: NormShape", "line 27, /Systematics/1/Type", "unknown value", "did you mean `NormPlusShape`?"),
+    "rate without a number": ("Up: {Normalization: 0.02}", "Up: {}", "/Systematics/0/Up", "needs the key `Normalization`", "0.05"),
+    "rate that is mirrored": ("Down: {Normalization: -0.02}", "Down: {Symmetrize: True}", "/Systematics/0/Down", "needs the key `Normalization`", None),
+    "number for a template": (
+        "Up: {VariationPath: _JES_Up}",
+        "Up: {Normalization: 0.1}",
+        "/Systematics/1/Up/Normalization",
+        "has templates",
+        "Type: Normalization",
+    ),
+    "up is mirrored": (
+        "Up: {VariationPath: _JES_Up}",
+        "Up: {Symmetrize: True}",
+        "/Systematics/1/Up/Symmetrize",
+        "only the template down",
+        "Down: {Symmetrize: True}",
+    ),
+    "unknown smoothing": ("353QH, twice", "353QH twice", "/Systematics/1/Smoothing/Algorithm", "unknown value", "did you mean `353QH, twice`?"),
+    "threshold in percent": ("Shape: 0.001", "Shape: 1", "line 33, /Nextstat/Pruning/Shape", "not between 0 and 1", "0.01 for 1 %"),
+    "rebin without threshold": (
+        "  Pruning: {Normalization: 0.001, Shape: 0.001}",
+        "  Smoothing: {Algorithm: rebin}",
+        "line 33",
+        "`Threshold` goes with",
+        "0.05",
+    ),
+    "decorrelated by nothing": (
+        "  Pruning: {Normalization: 0.001, Shape: 0.001}",
+        "  Decorrelate: {Parameters: JES, By: channel}",
+        "line 33",
+        "unknown value `channel`",
+        "region",
+    ),
+    "no path of a region": ("    RegionPath: SR\n", "", "line 7, /Regions/0", "needs `RegionPath`", "RegionPath: …"),
+    "no path of a sample": ("    SamplePath: ttbar\n", "", "line 15, /Samples/2", "needs `SamplePath`", None),
+    "no file": ("histograms.root:", "histogram.root:", "/Samples/1", "there is no file `histogram.root`", None),
+    "no object in the file": (
+        "histograms.root:{RegionPath}/{SamplePath}{VariationPath}",
+        "histograms.root",
+        "line 7, /Regions/0",
+        "needs `Variable` and `Binning`",
+        "has a colon",
+    ),
+    "no histogram": ("SamplePath: ttbar", "SamplePath: ttbr", "line 15, /Samples/2", "no histogram `SR/ttbr`", "did you mean `SR/ttbar`?"),
+    "no variation": ("_JES_Up", "_JSE_Up", "line 28, /Systematics/1/Up", "no histogram `SR/ttbar_JSE_Up`", "did you mean `SR/ttbar_JES_Up`?"),
+    "not a histogram": ("{RegionPath}/{SamplePath}{VariationPath}", "numbers", "/Samples/1", "`numbers` of `histograms.root` is a TObjString", None),
+    "not a ROOT file": ("histograms.root:", "config.yml:", "/Samples/1", "cannot read `config.yml` as a ROOT file", None),
+    "several files": ("SamplePath: ttbar", "SamplePath: [ttbar, zjets]", "line 16, /Samples/2/SamplePath", "in one file", "hadd"),
+    "deep nesting": ("  POI: mu", "  POI: " + "[" * 60 + "]" * 60, "line 3", "nested too deeply", None),
+    "recursive alias": ("  POI: mu", "  POI: &poi [*poi]", "line 3", "nested too deeply", None),
+}
+
+
+def run(capfd, *arguments):
+    code = _command.main(["build", *map(str, arguments)], "nextstat")
+    return code, capfd.readouterr()
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistake(name, files, capfd):
+    old, new, place, message, hint = MISTAKES[name]
+    assert old in CONFIG
+    (files / "config.yml").write_text(CONFIG.replace(old, new, 1))
+    before = sorted(os.listdir())
+    code, said = run(capfd, "config.yml", "-o", "workspace.json", "--report", "report")
+    assert code == 2 and said.out == ""
+    assert said.err.startswith("error: config.yml"), said.err
+    assert place in said.err and message in said.err, said.err
+    if hint is not None:
+        assert hint in said.err.partition("\nhint: ")[2], said.err
+    assert sorted(os.listdir()) == before
+
+
+def test_the_configuration_without_a_mistake_is_built(files, capfd):
+    (files / "config.yml").write_text(CONFIG)
+    code, said = run(capfd, "config.yml", "-o", "workspace.json")
+    assert (code, said.out) == (0, "")
+    assert (files / "workspace.json").read_text().startswith("{\n")
+
+
+@pytest.mark.parametrize("content", [b"", b"[1, 2]", b"text", b"null", b"\xff\xfe\x00", b"root\x00\x00\xf3"])
+def test_what_is_not_a_configuration_is_refused(content, tmp_path, capfd):
+    path = tmp_path / "config.yml"
+    path.write_bytes(content)
+    code, said = run(capfd, path)
+    assert code == 2 and said.err.startswith("error: "), said.err
+
+
+def test_a_missing_configuration_is_named(tmp_path, capfd, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(capfd, "nothing.yml") == (2, ("", "error: cannot read or write `nothing.yml`: no such file or directory\n"))
+
+
+def test_a_folder_that_is_not_there_is_named_and_nothing_is_written(files, capfd):
+    (files / "config.yml").write_text(CONFIG)
+    code, said = run(capfd, "config.yml", "-o", "no/folder/workspace.json")
+    assert code == 2 and "no/folder/workspace.json" in said.err
+
+
+def test_names_that_nothing_has_are_warnings_with_a_place(files, capfd):
+    (files / "config.yml").write_text(CONFIG.replace("    Samples: ttbar\n", "    Samples: [ttbar, zjet, signl]\n"))
+    code, said = run(capfd, "config.yml", "-o", "workspace.json")
+    assert code == 0
+    assert "warning: config.yml, line 30, /Systematics/1/Samples: nothing is called `signl`; did you mean `signal`?" in said.err
+
+
+def test_a_histogram_with_other_bins_says_which(files):
+    config = load({**_as_dictionary(), "Nextstat": {}})
+    histograms = {"Data": ([1.0, 2.0], [0, 1, 2]), "signal": ([1.0, 2.0], [0, 1, 2]), "ttbar": ([1.0, 2.0, 3.0], [0, 1, 2, 3])}
+    with pytest.raises(WorkspaceError, match=r"/Samples/2: region `SR`, sample `ttbar`: 3 bins, but 2 in region `SR`, sample `signal`"):
+        build(config, lambda region, sample, systematic, side: histograms[sample])
+    histograms["ttbar"] = ([1.0, 2.0], [0, 1, 3])
+    with pytest.raises(WorkspaceError, match="edge 2 is 3, but 2 in"):
+        build(config, lambda region, sample, systematic, side: histograms[sample])
+    histograms["ttbar"] = ([1.0, float("nan")], [0, 1, 2])
+    with pytest.raises(WorkspaceError, match="bin 1: nan"):
+        build(config, lambda region, sample, systematic, side: histograms[sample])
+
+
+def test_a_rate_without_events_is_an_error_with_a_hint():
+    def histograms(region, sample, systematic, side):
+        return [0.0, 0.0] if sample == "ttbar" and systematic is None else [1.0, 2.0]
+
+    with pytest.raises(WorkspaceError, match="systematic `JES`: 3 events against 0 nominal ones") as caught:
+        build({**_as_dictionary(), "Nextstat": {"NoOps": "keep"}}, histograms)
+    assert "leave the region or the sample out" in caught.value.hint
+
+
+def _as_dictionary():
+    yaml = pytest.importorskip("yaml")
+    return yaml.safe_load(CONFIG.replace('    Smoothing: {Algorithm: "353QH, twice"}\n', ""))

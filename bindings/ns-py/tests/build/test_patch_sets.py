@@ -1,0 +1,87 @@
+"""Patch sets: every patch gives the workspace of its signal, digests are right, pyhf reads them."""
+
+import copy
+import json
+
+import analysis
+import nextstat
+import pytest
+from nextstat.build import _command, build, build_patch_set, patch_set, without_samples
+
+GRID = {
+    "Sample": "signal",
+    "Description": "two points",
+    "HEPData": "ins1234567",
+    "Labels": ["m_parent", "m_child"],
+    "Signals": [
+        {"Name": "p_300_300", "Values": [300, 300], "SamplePath": "signal"},
+        {"Name": "p_500_100", "Values": [500, 100], "SamplePath": "zjets"},
+    ],
+}
+
+
+def config():
+    """The signal is in all regions of the configuration, and has no shape in one of them."""
+    return analysis.with_options(PatchSet=GRID)
+
+
+def of_point(path):
+    """The workspace of one signal, built by itself."""
+    changed = copy.deepcopy(config())
+    next(sample for sample in changed["Samples"] if sample["Name"] == "signal")["SamplePath"] = path
+    return build(changed).workspace
+
+
+def test_every_patch_gives_the_workspace_of_its_signal(files):
+    background, patches = build_patch_set(config())
+    found = nextstat.PatchSet(patches)
+    assert found.verify(background.workspace)["verified"]
+    for point in GRID["Signals"]:
+        assert found.apply(background.workspace, point["Name"]) == of_point(point["SamplePath"])
+        assert found.values(point["Name"]) == dict(zip(GRID["Labels"], point["Values"]))
+    assert found.model(background.workspace, "p_300_300").poi == "mu"
+
+
+@pytest.mark.parametrize("module", ["nextstat.pyhf", "pyhf"])
+def test_pyhf_reads_the_set_and_verifies_its_digest(module, files):
+    pytest.importorskip(module)
+    pyhf = __import__(module, fromlist=["PatchSet"])
+    background, patches = build_patch_set(config())
+    found = pyhf.PatchSet(patches)
+    workspace = pyhf.Workspace({**background.workspace})
+    found.verify(workspace)
+    assert pyhf.utils.digest(found.apply(workspace, "p_500_100")) == nextstat.digest(of_point("zjets"))
+    assert found[(300, 300)].name == "p_300_300"
+    changed = copy.deepcopy(background.workspace)
+    changed["channels"][0]["samples"][0]["data"][0] += 1.0
+    with pytest.raises(pyhf.exceptions.PatchSetVerificationError):
+        found.verify(pyhf.Workspace(changed))
+
+
+def test_a_workspace_with_another_background_is_refused(files):
+    workspace = of_point("signal")
+    background = without_samples(workspace, ["signal"])
+    workspace["channels"][0]["samples"][1]["data"][0] += 1.0
+    with pytest.raises(nextstat.WorkspaceError, match="signal `a`: the workspace differs from the background in more") as caught:
+        patch_set(background, {"a": workspace}, labels=["m"], values={"a": [1]})
+    assert "without_samples" in caught.value.hint
+
+
+def test_values_and_labels_have_to_match(files):
+    with pytest.raises(nextstat.ParameterError, match="1 values of `a` for 2 labels"):
+        patch_set({}, {"a": {}}, labels=["m", "n"], values={"a": [1]})
+
+
+def test_the_command_writes_background_and_patch_set(files, capfd):
+    yaml = pytest.importorskip("yaml")
+    (files / "config.yml").write_text(yaml.safe_dump(config()))
+    code = _command.main(["build", "config.yml", "-o", "background.json", "--patchset", "signals.json", "--quiet"], "nextstat")
+    assert (code, capfd.readouterr()) == (0, ("", ""))
+    patches = json.loads((files / "signals.json").read_text())
+    assert patches["metadata"]["digests"]["sha256"] == nextstat.digest("background.json")
+    assert len(nextstat.every_patch("background.json", "signals.json", nextstat.hypotest).patches) == 2
+
+
+def test_a_configuration_without_signals_has_no_patch_set(files):
+    with pytest.raises(nextstat.WorkspaceError, match="no patch set"):
+        build_patch_set(analysis.HISTOGRAMS)
