@@ -64,6 +64,7 @@ from ._toys import fit_toys, load_toys, throw_toys
 _warn_if_mixed()
 
 if TYPE_CHECKING:
+    from . import build as build
     from . import differentiable as differentiable
     from . import distributed as distributed
     from . import histograms as histograms

@@ -1,14 +1,12 @@
 """A configuration of cabinetry gives cabinetry's workspace, to the last digit."""
 
 import copy
-import logging
-import shutil
-import warnings
 
 import analysis
 import nextstat
 import pytest
 from nextstat.build import build, drop_no_ops
+from oracle import asked
 
 #: Digests of the workspaces that cabinetry 0.6.0 with pyhf 0.7.6 and uproot 5.7.7 built of these
 #: configurations and files on 2026-11-23; `test_cabinetry_agrees` compares them where it is
@@ -25,21 +23,24 @@ def test_digests_are_those_that_cabinetry_gave(name, files):
     assert nextstat.digest(build(analysis.CONFIGURATIONS[name]).workspace) == DIGESTS[name]
 
 
+CABINETRY = """
+import logging, cabinetry, pyhf
+logging.disable(logging.CRITICAL)
+cabinetry.configuration.validate(question)
+trees = any("Tree" in sample for sample in question["Samples"])
+(cabinetry.templates.build if trees else cabinetry.templates.collect)(question)
+cabinetry.templates.postprocess(question)
+workspace = cabinetry.workspace.build(question)
+answer = {"workspace": workspace, "digest": pyhf.utils.digest(workspace)}
+"""
+
+
 @pytest.mark.parametrize("name", DIGESTS)
 def test_cabinetry_agrees(name, files):
-    cabinetry = pytest.importorskip("cabinetry")
-    pyhf = pytest.importorskip("pyhf")
-    config = copy.deepcopy(analysis.CONFIGURATIONS[name])
-    logging.getLogger("cabinetry").setLevel(logging.CRITICAL)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        cabinetry.configuration.validate(config)
-        (cabinetry.templates.build if name == "trees" else cabinetry.templates.collect)(config)
-        cabinetry.templates.postprocess(config)
-        theirs = cabinetry.workspace.build(config)
-    shutil.rmtree("folder")
-    assert build(config).workspace == theirs
-    assert pyhf.utils.digest(theirs) == DIGESTS[name]
+    config = analysis.CONFIGURATIONS[name]
+    theirs = asked("cabinetry", CABINETRY, config)
+    assert build(config).workspace == theirs["workspace"]
+    assert theirs["digest"] == DIGESTS[name]
 
 
 def test_an_empty_section_of_our_own_leaves_out_what_changes_nothing_only(files):

@@ -49,9 +49,7 @@ def test_a_figure_says_what_it_is_of_and_what_was_done(result):
     from nextstat.build.report import draw_pair
 
     pair = next(pair for pair in result.pairs if (pair.region, pair.sample, pair.systematic) == ("SR", "ttbar", "btag"))
-    removed = [one for one in result.removed if (one.channel, one.sample, one.modifier) == ("SR", "ttbar", "btag")]
-    figure = draw_pair(pair, removed)
-    assert removed
+    figure = draw_pair(pair)
     assert {"btag: ttbar in SR", "events", "change [%]", "observable", "nominal", "up", "down", "up, as read"} <= texts(figure)
     assert any(text.startswith("smoothing: 353QH, twice\nsymmetrisation: mirror\nshape left out: changes the shape by") for text in texts(figure))
     main, ratio = figure.axes

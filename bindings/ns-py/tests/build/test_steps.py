@@ -175,6 +175,20 @@ def test_pruning_a_configuration_is_pruning_its_workspace(files):
     json.dumps(pruned.record(), allow_nan=False)
 
 
+def test_templates_as_used_are_those_of_the_workspace(files):
+    found = build(analysis.with_options(Pruning={"Normalization": 0.02, "Shape": 0.03}))
+    kept, left_out = modifiers(found.workspace), set()
+    for pair in found.pairs:
+        place = pair.region, pair.sample, pair.modifier
+        rate = kept.get((*place, "normsys"), {"data": {"hi": 1.0, "lo": 1.0}})["data"]
+        nominal = pair.nominal.values
+        shape = kept.get((*place, "histosys"), {"data": {"hi_data": nominal, "lo_data": nominal}})["data"]
+        assert pair.varied[0] == pytest.approx(rate["hi"] * numpy.array(shape["hi_data"]), rel=1e-12)
+        assert pair.varied[1] == pytest.approx(rate["lo"] * numpy.array(shape["lo_data"]), rel=1e-12)
+        left_out |= {step.partition(":")[0] for step in pair.steps}
+    assert {"rate left out", "shape left out"} <= left_out
+
+
 # MC statistics
 
 

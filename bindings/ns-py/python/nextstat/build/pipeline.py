@@ -18,6 +18,7 @@ from .decorrelation import decorrelate
 from .patch_sets import patch_set, without_samples
 from .pruning import NO_CHANGE, Removal, drop_no_ops, effect, prune, prune_staterror
 from .sources import CheckedSource, FunctionSource, Source, source_of, unused_settings
+from .templates import split
 
 if TYPE_CHECKING:
     import os
@@ -39,7 +40,7 @@ class BuildResult:
     before : dict
         The workspace before modifiers were left out and parameters decorrelated.
     pairs : tuple of TemplatePair
-        The templates of systematics, as they were read and as they are.
+        The templates of systematics, as they were read and as they are used.
     removed : tuple of Removal
         The modifiers that were left out, with their effects and reasons.
     warnings : tuple of str
@@ -66,7 +67,7 @@ class BuildResult:
         samples = {sample["name"] for channel in channels for sample in channel["samples"]}
         bins = sum(len(channel["samples"][0]["data"]) for channel in channels)
         lines = [f"{len(channels)} channels, {bins} bins, {len(samples)} samples, {len(self.pairs)} pairs of templates"]
-        steps = Counter(step.partition(":")[0] for pair in self.pairs for step in pair.steps)
+        steps = Counter(step.partition(":")[0] for pair in self.pairs for step in pair.steps if "left out" not in step)
         lines += [f"{step}: {number} of {len(self.pairs)} pairs" for step, number in steps.items()]
         counts = Counter((one.kind, one.reason == "changes nothing") for one in self.removed)
         lines += [f"{kind}: {number} left out, {_why(nothing)}" for (kind, nothing), number in sorted(counts.items())]
@@ -188,8 +189,24 @@ def _built(config: Config, source: Source, warnings: tuple[str, ...] | list[str]
             removed += more
     for parameters, by in options.decorrelate:
         workspace = decorrelate(workspace, parameters, by)
+    pairs = _pruned(assembly.pairs, removed)
     said = [*config.warnings, *warnings, *negative_bins(assembly.pairs), *_no_ops(workspace)]
-    return BuildResult(workspace, before, tuple(assembly.pairs), tuple(removed), tuple(said))
+    return BuildResult(workspace, before, tuple(pairs), tuple(removed), tuple(said))
+
+
+def _pruned(pairs, removed):
+    """The pairs of templates without the rates and shapes that were left out."""
+    by_place: dict[tuple[str, str, str], list[Removal]] = {}
+    for one in removed:
+        by_place.setdefault((one.channel, one.sample, one.modifier), []).append(one)
+    for pair in pairs:
+        for one in by_place.get((pair.region, pair.sample, pair.modifier), ()):
+            parts = [split(pair.nominal.values, side) for side in pair.varied]
+            if one.kind == "histosys":
+                pair = pair.with_step(f"shape left out: {one.reason}", *(factor * pair.nominal.values for factor, _ in parts))
+            else:
+                pair = pair.with_step(f"rate left out: {one.reason}", *(shape for _, shape in parts))
+        yield pair
 
 
 def _no_ops(workspace):

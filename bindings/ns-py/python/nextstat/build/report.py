@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from .pipeline import BuildResult
-    from .pruning import Removal
     from .templates import TemplatePair
 
 FORMATS = ("png", "pdf")
@@ -56,9 +55,8 @@ def report(result: BuildResult, folder: str | os.PathLike[str], *, format: str =
     figures = {}
     if _systematics(result):
         figures[root / f"{OVERVIEW}.{format}"] = overview(result)
-    removed = _removals(result)
     for pair, name in zip(result.pairs, _file_names(result.pairs)):
-        figures[root / f"{name}.{format}"] = draw_pair(pair, removed.get((pair.region, pair.sample, pair.modifier), ()))
+        figures[root / f"{name}.{format}"] = draw_pair(pair)
     for path, figure in figures.items():
         write_whole({path: lambda part, figure=figure: figure.savefig(part, format=format, dpi=150)})
     write_whole({root / RECORD: (json.dumps(result.record(), indent=2) + "\n").encode()})
@@ -74,13 +72,6 @@ def _file_names(pairs):
         yield name if count == 1 else f"{name}_{count}"
 
 
-def _removals(result: BuildResult) -> dict[tuple[str, str, str], list[Removal]]:
-    found: dict[tuple[str, str, str], list[Removal]] = {}
-    for one in result.removed:
-        found.setdefault((one.channel, one.sample, one.modifier), []).append(one)
-    return found
-
-
 def _style() -> Any:
     """The module with colours; it says which packages are missing."""
     from ..plot import _style
@@ -91,7 +82,7 @@ def _style() -> Any:
 # One pair of templates
 
 
-def draw_pair(pair: TemplatePair, removed: tuple[Removal, ...] | list[Removal] = ()) -> Figure:
+def draw_pair(pair: TemplatePair) -> Figure:
     """A figure of the templates of a systematic: contents above, their ratio to the nominal ones
     below. Dashed lines are templates as they were read, full lines as they are used.
     """
@@ -104,15 +95,10 @@ def draw_pair(pair: TemplatePair, removed: tuple[Removal, ...] | list[Removal] =
     ratio.set_xlim(edges[0], edges[-1])
     title = style.literal(f"{pair.systematic}: {pair.sample} in {pair.region}")
     main.set_title(title, loc="left", fontsize="medium", fontweight="bold")
-    notes = [*pair.steps, *(f"{_part(one)} left out: {one.reason}" for one in removed)] or ["as read"]
-    main.set_title("\n".join(map(style.literal, notes)), loc="right", fontsize="x-small")
+    main.set_title("\n".join(map(style.literal, pair.steps or ("as read",))), loc="right", fontsize="x-small")
     # matplotlib would keep it open.
     style.pyplot.close(figure)
     return figure
-
-
-def _part(one):
-    return "shape" if one.kind == "histosys" else "rate"
 
 
 def _sides(pair):

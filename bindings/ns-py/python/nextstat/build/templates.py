@@ -53,7 +53,7 @@ class TemplatePair:
     down : Template or None
         None if it is made of the template up.
     varied : tuple of numpy.ndarray
-        The contents up and down after smoothing and symmetrisation (2, B).
+        The contents up and down after all steps (2, B).
     steps : tuple of str
         What was done, in order.
     """
