@@ -1,12 +1,14 @@
-"""Draws the figures of the front page and of the tutorial on histograms, from the examples.
+"""Draws the figures of the front page, of the tutorial on histograms and of the page on building
+workspaces, from the examples.
 
-    python docs/assets/figures.py    # with the extra `plot`
+    python docs/assets/figures.py    # with the extras `plot` and `build`, and hist
 """
 
 import contextlib
 import io
 import os
 import re
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -42,22 +44,38 @@ def front():
     save(figure, "front")
 
 
-def tutorial():
-    """The figures that the code of the tutorial draws."""
-    page = (ROOT / "docs/tutorials/histograms.md").read_text("utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+def names_of(page):
+    """What the code of a page leaves in its names."""
+    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / page).read_text("utf-8"), re.MULTILINE | re.DOTALL)
     names: dict = {"__name__": "page"}
     folder = os.getcwd()
     with tempfile.TemporaryDirectory() as work, contextlib.redirect_stdout(io.StringIO()):
         os.chdir(work)
+        shutil.copytree(ROOT / "examples", "examples")
         for block in blocks:
-            exec(compile(block, "histograms.md", "exec"), names)
+            exec(compile(block, page, "exec"), names)
         os.chdir(folder)
+    return names
+
+
+def tutorial():
+    """The figures that the code of the tutorial draws."""
+    names = names_of("tutorials/histograms.md")
     save(names["main"].figure, "histograms-postfit")
     save(names["axes"].figure, "histograms-brazil")
     save(nextstat.plot.ranking(names["ranking"], top=10).figure, "histograms-ranking")
 
 
+def build():
+    """Templates of a systematic of the example, as a report shows them."""
+    from nextstat.build.reports import draw_pair
+
+    pairs = names_of("how-to/build.md")["built"].pairs
+    wanted = next(pair for pair in pairs if (pair.region, pair.sample, pair.systematic) == ("signal_region", "ttbar", "JES"))
+    save(draw_pair(wanted), "build-templates")
+
+
 if __name__ == "__main__":
     front()
     tutorial()
+    build()

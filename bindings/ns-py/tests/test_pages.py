@@ -55,6 +55,9 @@ def test_page(page, command):
     if "import nextstat.plot" in text:
         pytest.importorskip("mplhep")
         pytest.importorskip("matplotlib").use("agg")
+    if "nextstat build" in text and "import uproot" in text:
+        for package in ("hist", "uproot", "yaml"):
+            pytest.importorskip(package)
     if "jax" in page.parts[-1]:
         pytest.importorskip("jax")
     names, printed, end = {"__name__": "__main__"}, "", 0

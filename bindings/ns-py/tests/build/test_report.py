@@ -46,7 +46,7 @@ def texts(figure):
 
 
 def test_a_figure_says_what_it_is_of_and_what_was_done(result):
-    from nextstat.build.report import draw_pair
+    from nextstat.build.reports import draw_pair
 
     pair = next(pair for pair in result.pairs if (pair.region, pair.sample, pair.systematic) == ("SR", "ttbar", "btag"))
     figure = draw_pair(pair)
@@ -59,7 +59,7 @@ def test_a_figure_says_what_it_is_of_and_what_was_done(result):
 
 
 def test_the_overview_names_all_systematics_and_samples(result):
-    from nextstat.build.report import overview
+    from nextstat.build.reports import overview
 
     figure = overview(result)
     found = texts(figure) | {text.get_text() for legend in figure.legends for text in legend.get_texts()}

@@ -16,7 +16,7 @@ from .decorrelation import decorrelate
 from .patch_sets import patch_set, without_samples
 from .pipeline import BuildResult, build, build_patch_set
 from .pruning import Removal, drop_no_ops, effect, prune, prune_staterror
-from .report import report
+from .reports import report
 from .smoothing import merged_bins, smooth_353qh, smooth_by_rebinning, smooth_ratio
 from .templates import Template, TemplatePair, averaged, mirrored, split
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .._files import write_whole
 from .._nextstat import NextstatError, escape
 from .pipeline import build, build_patch_set
-from .report import FORMATS, report
+from .reports import FORMATS, report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
