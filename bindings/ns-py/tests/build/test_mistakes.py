@@ -175,6 +175,21 @@ def test_names_that_nothing_has_are_warnings_with_a_place(files, capfd):
     assert "warning: config.yml, line 30, /Systematics/1/Samples: nothing is called `signl`; did you mean `signal`?" in said.err
 
 
+def test_settings_that_change_nothing_are_warnings_with_a_place(files):
+    yaml = pytest.importorskip("yaml")
+    config = yaml.safe_load(CONFIG.replace("  Measurement:", "  Fixed: [{Name: JES, Value: 0}, {Name: ms, Value: 1}]\n  Measurement:"))
+    config["Systematics"][1].update(ModifierName="energy", Up={"VariationPath": "_JES_Up", "RegionPath": "CR"})
+    config["General"]["InputPath"] = "histograms.root:SR/{SamplePath}{VariationPath}"
+    said = build(config).warnings
+    for wanted in (
+        "/General/Fixed: `JES` is not fixed: its parameter is called `energy`",
+        "/General/Fixed: `ms` is neither a factor nor a systematic, and is not fixed",
+        "/Regions/0/RegionPath: `InputPath` has no `{RegionPath}`, so this changes nothing",
+        "/Systematics/1/Up/RegionPath: only trees of a template",
+    ):
+        assert any(one.startswith(wanted) for one in said), said
+
+
 def test_a_histogram_with_other_bins_says_which(files):
     config = load({**_as_dictionary(), "Nextstat": {}})
     histograms = {"Data": ([1.0, 2.0], [0, 1, 2]), "signal": ([1.0, 2.0], [0, 1, 2]), "ttbar": ([1.0, 2.0, 3.0], [0, 1, 2, 3])}

@@ -60,7 +60,8 @@ def arrays():
         lambda n: [1.0 if i == n // 2 else 0.0 for i in range(n)],
         lambda n: [1.0 if i == n - 1 else 0.0 for i in range(n)],
     ]
-    return [kind(n) for n in range(1, 41) for kind in kinds]
+    # A valley with equal walls.
+    return [[3.0, 3.0, 1.0, 1.0, 1.0, 3.0, 3.0], *(kind(n) for n in range(1, 41) for kind in kinds)]
 
 
 def largest_difference(found, wanted, scale):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .._files import write_whole
 from .._nextstat import NextstatError, escape
 from .pipeline import build, build_patch_set
-from .reports import FORMATS, report
+from .reports import FORMATS, report, require_matplotlib
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,16 +53,19 @@ def main(arguments: Sequence[str], program: str = "python -m nextstat") -> int:
 
 
 def _run(options):
+    if options.report is not None:
+        # Without matplotlib nothing is written.
+        require_matplotlib()
     if options.patchset is None:
         result, files = build(options.config), {}
     else:
         result, patches = build_patch_set(options.config)
         files = {Path(options.patchset): (json.dumps(patches, indent=4, sort_keys=True) + "\n").encode()}
-    if options.report is not None:
-        report(result, options.report, format=options.format)
     if options.output_file is not None:
         files[Path(options.output_file)] = result.text().encode()
     write_whole(files)
+    if options.report is not None:
+        report(result, options.report, format=options.format)
     if not options.quiet:
         _tell(result)
     if options.output_file is None:

@@ -564,3 +564,7 @@ def _unknown_fixed(config):
             hint = did_you_mean(name, known)
             where = config.document.root["General"]["Fixed"].where()
             yield f"{where}: `{name}` is neither a factor nor a systematic, and is not fixed{f'; {hint}' if hint else ''}"
+    for systematic in config.systematics:
+        if systematic.name in config.fixed and systematic.modifier != systematic.name:
+            where = config.document.root["General"]["Fixed"].where()
+            yield f"{where}: `{systematic.name}` is not fixed: its parameter is called `{systematic.modifier}`"

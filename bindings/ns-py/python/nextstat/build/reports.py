@@ -72,8 +72,12 @@ def _file_names(pairs):
         yield name if count == 1 else f"{name}_{count}"
 
 
+def require_matplotlib() -> None:
+    """Says which packages are missing, if there are some."""
+    _style()
+
+
 def _style() -> Any:
-    """The module with colours; it says which packages are missing."""
     from ..plot import _style
 
     return _style

@@ -213,8 +213,11 @@ def source_of(config: Config, files: RootFiles) -> HistogramSource | TreeSource:
 
 
 def unused_settings(config: Config) -> list[str]:
-    """Warnings of paths that `InputPath` has no placeholder for."""
+    """Warnings of paths that `InputPath` has no placeholder for, or that only trees have."""
     found = []
+    if split_path(config.input_path) is not None:
+        sides = [side for one in config.systematics for side in (one.up, one.down) if "RegionPath" in side.overrides]
+        found += [f"{side.node['RegionPath'].where()}: only trees of a template may be in another `RegionPath`, so this changes nothing" for side in sides]
     for key in ("RegionPath", "SamplePath", "VariationPath"):
         if f"{{{key}}}" in config.input_path:
             continue
