@@ -89,6 +89,18 @@ def test_the_command_writes_background_and_patch_set(files, capfd):
     assert len(nextstat.every_patch("background.json", "signals.json", nextstat.hypotest).patches) == 2
 
 
+def test_the_background_may_not_depend_on_the_signal(files):
+    changed = config()
+    changed["Nextstat"]["StaterrorThreshold"] = 0.12
+    with pytest.raises(nextstat.WorkspaceError, match=r"/Nextstat/StaterrorThreshold: the statistical errors of `signal`") as caught:
+        build_patch_set(changed)
+    assert "DisableStaterror" in caught.value.hint
+    changed["Samples"][1]["DisableStaterror"] = True
+    background, patches = build_patch_set(changed)
+    assert nextstat.PatchSet(patches).verify(background.workspace)["verified"]
+    assert any(one.kind == "staterror" for one in background.removed)
+
+
 def test_a_configuration_without_signals_has_no_patch_set(files):
     with pytest.raises(nextstat.WorkspaceError, match="no patch set"):
         build_patch_set(analysis.HISTOGRAMS)

@@ -541,6 +541,10 @@ def _require_signal(config):
     if config.options.grid.sample not in known:
         hint = did_you_mean(config.options.grid.sample, known) or f"there are {listed(known)}"
         raise node.error(f"no sample is called `{config.options.grid.sample}`", hint)
+    signal = next(sample for sample in config.samples if sample.name == config.options.grid.sample)
+    if config.options.staterror_threshold > 0.0 and signal.has_staterror:
+        message = f"the statistical errors of `{signal.name}` differ between the signals, and so would the background"
+        raise config.document.root["Nextstat"]["StaterrorThreshold"].error(message, "say `DisableStaterror: True` for the signal")
 
 
 def _unknown_choices(config):
