@@ -66,6 +66,8 @@ MISTAKES = {
     "unknown parameter of interest": ("POI: mu", "POI: Mu", "line 3, /General/POI", "called `Mu`", "did you mean `mu`?"),
     "exponent without a point": ("-0.02", "-2e-2", "/Systematics/0/Down/Normalization", "expected a number", "write `-0.02`"),
     "quoted number": ("Normalization: 0.02", "Normalization: '0.02'", "/Systematics/0/Up/Normalization", "expected a number", "leave out the quotes"),
+    "flag for a number": ("Normalization: 0.02", "Normalization: True", "/Systematics/0/Up/Normalization", "expected a number, not `True`", None),
+    "key of a number": ("  POI: mu", "  POI: mu\n  7: mu", "line 4, /General/7", "unknown key `7`", "there are"),
     "not finite": ("Normalization: 0.02", "Normalization: .nan", "/Systematics/0/Up/Normalization", "nan is not a finite number", None),
     "reversed range": ("[0, 10]", "[10, 0]", "line 20, /NormFactors/0/Bounds", "lower one first", "[0, 10]"),
     "one bound": ("[0, 10]", "[0]", "line 20, /NormFactors/0/Bounds", "two numbers", None),

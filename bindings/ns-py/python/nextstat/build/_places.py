@@ -136,11 +136,14 @@ class Node:
 
 
 def _number_hint(value):
+    """What to write instead of a text that looks like a number."""
+    if not isinstance(value, str):
+        return None
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except ValueError:
         return None
-    # YAML 1.1 wants a point and a sign of the exponent.
+    # YAML 1.1 wants a point in a number with an exponent.
     return f"write `{number!r}`: without a decimal point YAML reads `{value}` as text" if "e" in value.lower() else "leave out the quotes"
 
 
@@ -163,8 +166,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     >>> did_you_mean("Symetrize", ["Symmetrize", "Samples"])
     'did you mean `Symmetrize`?'
     """
-    by_lower = {one.lower(): one for one in known}
-    close = difflib.get_close_matches(name.lower(), list(by_lower), n=1, cutoff=0.6)
+    by_lower = {str(one).lower(): one for one in known}
+    close = difflib.get_close_matches(str(name).lower(), list(by_lower), n=1, cutoff=0.6)
     return f"did you mean `{by_lower[close[0]]}`?" if close else None
 
 
