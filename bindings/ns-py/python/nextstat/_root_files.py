@@ -96,7 +96,7 @@ class RootFiles:
         try:
             return opened[key]
         except KeyError:
-            raise _missing(place, file, key, what, opened.keys(cycle=False)) from None
+            raise _missing(place, file, key, what, _keys(opened)) from None
         # Whatever a damaged file makes uproot raise is about the file.
         except Exception as error:
             raise _error(place, f"cannot read `{key}` of `{file}`: {_said(error)}") from None
@@ -136,12 +136,22 @@ def _open(file, place):
         raise _error(place, f"cannot read `{file}` as a ROOT file: {_said(error)}") from None
 
 
+def _keys(opened):
+    """The names of the objects in a file; none if it is damaged."""
+    try:
+        return opened.keys(cycle=False)
+    except Exception:
+        return []
+
+
 def _missing(place, file, key, what, names):
     error = _error(place, f"there is no {what} `{key}` in `{file}`")
     close = difflib.get_close_matches(key, names, n=1)
     if close:
         return with_hint(error, f"did you mean `{close[0]}`?")
-    return with_hint(error, f"there are {', '.join(f'`{name}`' for name in names[:8])}{' …' if len(names) > 8 else ''}" if names else "the file is empty")
+    return with_hint(
+        error, f"there are {', '.join(f'`{name}`' for name in names[:8])}{' …' if len(names) > 8 else ''}" if names else "nothing was found in the file"
+    )
 
 
 @lru_cache(maxsize=1)

@@ -159,6 +159,18 @@ def test_what_is_not_a_configuration_is_refused(content, tmp_path, capfd):
     assert code == 2 and said.err.startswith("error: "), said.err
 
 
+def test_damaged_files_are_errors(files, capfd):
+    (files / "config.yml").write_text(CONFIG)
+    whole = (files / "histograms.root").read_bytes()
+    for n in range(40):
+        damaged = bytearray(whole[: len(whole) - (n % 4) * len(whole) // 5])
+        for k in range(30):
+            damaged[(7919 * (n + 1) * (k + 3)) % len(damaged)] ^= 255
+        (files / "histograms.root").write_bytes(damaged)
+        code, said = run(capfd, "config.yml", "--quiet")
+        assert code == 0 or (code == 2 and said.err.startswith("error: ")), said.err
+
+
 def test_a_missing_configuration_is_named(tmp_path, capfd, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run(capfd, "nothing.yml") == (2, ("", "error: cannot read or write `nothing.yml`: no such file or directory\n"))
