@@ -32,7 +32,8 @@ cli-page`; do not edit it.
 - Every result has `provenance`: version, command line, digest of the workspace, measurement, data,
   changed settings, device and seed ([JSON documents](reference/json.md)).
 - Results do not depend on `--threads`, to the bit.
-- `xml2json`, `json2xml` and `contrib` run in the Python package and have their own `--help`: see
+- `build`, `xml2json`, `json2xml` and `contrib` run in the Python package and have their own
+  `--help`: see [how to build a workspace](how-to/build.md) and
   [compatibility.md](compatibility.md#histfactory-xml). A command without the package passes them on
   to `python3 -m nextstat`, or to the Python that `NEXTSTAT_PYTHON` names.
 - Work that takes more than half a second shows its progress on a terminal. Ctrl-C stops it and
@@ -54,7 +55,7 @@ MODEL_VERB = ["fit"]
 #: Verbs that must have an option so that it counts as shared.
 N_SHARING = 3
 #: Verbs without a section: they run elsewhere, or have nothing to say.
-LEFT_OUT = ("help", "completions", "xml2json", "json2xml", "contrib")
+LEFT_OUT = ("help", "completions", "build", "xml2json", "json2xml", "contrib")
 
 
 def help_text(nextstat, verb):

@@ -49,7 +49,7 @@ A terminal gets the table of a result; a pipe, and a file named with --output-fi
 pub(crate) const EXIT_CODES: &str = exit_codes!();
 
 const AFTER_HELP: &str = concat!(
-    "xml2json, json2xml and contrib run in the Python package (pip install 'nextstat-rs[xmlio]'), with the `python3` of the search path or that of NEXTSTAT_PYTHON.\n\n",
+    "build, xml2json, json2xml and contrib run in the Python package (pip install 'nextstat-rs[build,xmlio]'), with the `python3` of the search path or that of NEXTSTAT_PYTHON.\n\n",
     exit_codes!()
 );
 
@@ -171,6 +171,8 @@ verbs! {
     Patchset: patchset::PatchsetArgs,
     /// Print the digest of a workspace, as patch sets contain it
     Digest: digest::DigestArgs,
+    /// Make a workspace of histograms or ntuples in ROOT files, as a configuration says
+    Build: in_python::BuildArgs,
     /// Convert HistFactory XML with its ROOT files to a workspace
     #[command(name = "xml2json")]
     Xml2Json: in_python::Xml2JsonArgs,

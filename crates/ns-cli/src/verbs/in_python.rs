@@ -71,6 +71,7 @@ macro_rules! verbs_in_python {
 }
 
 verbs_in_python! {
+    BuildArgs: "build",
     Xml2JsonArgs: "xml2json",
     Json2XmlArgs: "json2xml",
     ContribArgs: "contrib",

@@ -53,6 +53,6 @@ mod programs {
         assert_eq!(output.status.code(), Some(2));
         let wanted = "error: `contrib` runs in the Python package nextstat-rs, which `";
         assert!(message(&output).starts_with(wanted), "{}", message(&output));
-        assert!(message(&output).contains("hint: `pip install 'nextstat-rs[xmlio]'` installs it"));
+        assert!(message(&output).contains("hint: `pip install 'nextstat-rs[build,xmlio]'` installs it"));
     }
 }
