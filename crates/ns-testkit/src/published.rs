@@ -57,10 +57,11 @@ pub struct PublishedCase {
     pub points: Vec<(String, Vec<f64>)>,
 }
 
-/// Returns every published case whose files exist, patched as its entry in the list says.
+/// Returns every published case, patched as its entry in the list says.
 ///
 /// # Panics
-/// If the data are absent ([`data_folder`]), or a file of a case is not what it should be.
+/// If the data are absent ([`data_folder`]), or a file of a case is absent or not what it should
+/// be.
 #[must_use]
 pub fn cases() -> Vec<PublishedCase> {
     cases_in(&data_folder())
@@ -69,27 +70,24 @@ pub fn cases() -> Vec<PublishedCase> {
 /// Returns the same of the published data in the folder `data`.
 ///
 /// # Panics
-/// If a file of a case is not what it should be.
+/// If a file of a case is absent or not what it should be.
 #[must_use]
 pub fn cases_in(data: &Path) -> Vec<PublishedCase> {
     let list = json(&data.join("cases.json"));
     let list = list.as_object().expect("cases by name");
-    list.iter().filter_map(|(name, entry)| case(data, name, entry)).collect()
+    list.iter().map(|(name, entry)| case(data, name, entry)).collect()
 }
 
-fn case(data: &Path, name: &str, entry: &Value) -> Option<PublishedCase> {
-    let file = |stem: &Value| -> Option<PathBuf> {
+fn case(data: &Path, name: &str, entry: &Value) -> PublishedCase {
+    let file = |stem: &Value| -> PathBuf {
         let stem = stem.as_str().expect("a name");
         let paths = ["json", "json.zst"].map(|end| data.join("workspaces").join(format!("{stem}.{end}")));
         let found = paths.into_iter().find(|path| path.exists());
-        if found.is_none() {
-            println!("skipped: {name}: no file `{stem}`");
-        }
-        found
+        found.unwrap_or_else(|| panic!("{name}: there is no file `{stem}` in {}", data.join("workspaces").display()))
     };
-    let mut request = LoadRequest::new(DocumentSource::Path(file(&entry["file"])?));
+    let mut request = LoadRequest::new(DocumentSource::Path(file(&entry["file"])));
     for patch in entry["patches"].as_array().expect("a list") {
-        let path = file(&patch[1])?;
+        let path = file(&patch[1]);
         match patch[0].as_str() {
             Some("patchset") => request.patchset = Some((path, patch[2].as_str().expect("a name").to_owned())),
             _ => request.patches.push(DocumentSource::Path(path)),
@@ -103,20 +101,16 @@ fn case(data: &Path, name: &str, entry: &Value) -> Option<PublishedCase> {
     let workspace = load(&request).unwrap_or_else(|error| panic!("{name}: {error}"));
     let model = compile(&workspace, &options).unwrap_or_else(|error| panic!("{name}: {error}"));
     let reference = data.join("reference").join(format!("{name}.json"));
-    if !reference.exists() {
-        println!("skipped: {name}: no reference");
-        return None;
-    }
     let reference = json(&reference);
     let points = reference["settings"]["default"]["points"].as_object().expect("points by name");
     let numbers = |point: &Value| point["pars"].as_array().expect("numbers").iter().filter_map(Value::as_f64).collect();
-    Some(PublishedCase {
+    PublishedCase {
         name: name.to_owned(),
         workspace,
         options,
         model,
         points: points.iter().map(|(name, point)| (name.clone(), numbers(point))).collect(),
-    })
+    }
 }
 
 fn json(path: &Path) -> Value {

@@ -418,12 +418,13 @@ fn published_signals_have_their_known_cls() {
     let mut n = 0;
     for (key, values) in exact.as_object().expect("an object") {
         let (region, signal) = key.split_once('/').expect("region and signal");
-        let own = folder.join(format!("Region{region}.BkgOnly.json"));
-        let workspace = if own.exists() { own } else { workspaces.join(format!("atlas_sbottom_region{region}.json")) };
-        if !workspace.exists() {
-            println!("skipped: no background of region {region}");
+        // The background of region C is not among the data.
+        if region == "C" {
             continue;
         }
+        let own = folder.join(format!("Region{region}.BkgOnly.json"));
+        let workspace = if own.exists() { own } else { workspaces.join(format!("atlas_sbottom_region{region}.json")) };
+        assert!(workspace.exists(), "there is no background of region {region}: {}", workspace.display());
         let request = ns_translate::LoadRequest {
             patches: vec![ns_translate::DocumentSource::Path(
                 folder.join(format!("Region{region}.patch.sbottom_{signal}.json")),
@@ -441,7 +442,7 @@ fn published_signals_have_their_known_cls() {
         );
         n += 1;
     }
-    println!("{n} signals");
+    assert_eq!(n, 4);
 }
 
 /// Returns a model whose background of two bins a systematic raises at -1σ and at +1σ: -ln L has a
