@@ -129,7 +129,7 @@ compat: ## compare nextstat.pyhf with pyhf, cabinetry, SModelS, spey and abcd-py
 	cp $(TARGET_DIR)/release/lib_nextstat.so bindings/ns-py/python/nextstat/_nextstat.abi3.so
 	$(PYTHON) compat/run.py --work $(PEERS_DIR)/compat --data $(DATA_DIR)/workspaces $(if $(CABINETRY_HEAD),--cabinetry-head $(CABINETRY_HEAD)) --write docs/compatibility.md
 
-compat-gradients: ## compare gradients with pyhf's JAX back end differentiated by JAX, both installed with pip, within 1e-5 (takes minutes)
+compat-gradients: ## compare gradients with pyhf's JAX backend differentiated by JAX, both installed with pip, within 1e-5 (takes minutes)
 	$(PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --build --venv $(PEERS_DIR)/compat-gradients --extras jax --no-tests
 	$(PEERS_DIR)/compat-gradients/bin/python -m pip install --quiet --disable-pip-version-check pyhf==0.7.6
 	$(PEERS_DIR)/compat-gradients/bin/python compat/gradients.py

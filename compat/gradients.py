@@ -1,4 +1,4 @@
-"""Gradients of q_mu and CLs by signal yields, against pyhf's JAX back end differentiated by JAX,
+"""Gradients of q_mu and CLs by signal yields, against pyhf's JAX backend differentiated by JAX,
 and what either takes.
 
 python compat/gradients.py [--time] [--write docs/differentiable-checks.md]

@@ -180,7 +180,7 @@ def build_wheel(target, out, programs, environment):
 def build_command(out, programs, environment):
     """Builds the static command and packs it with its licences.
 
-    It has no GPU back ends: a static program cannot load the driver's library.
+    It has no GPU backends: a static program cannot load the driver's library.
     """
     features = ["--no-default-features"]
     # Zig brings the C library's start files.
