@@ -120,7 +120,7 @@ def worst(pairs):
     return max((deviation(a, b) for a, b in pairs), default=0.0)
 
 
-def hold_points(nextstat, case, setting, found):
+def compare_points(nextstat, case, setting, found):
     points = case.reference["settings"][setting]["points"]
     file = case.scratch / "points.json"
     file.write_text(json.dumps([point["pars"] for point in points.values()]))
@@ -139,10 +139,10 @@ def hold_points(nextstat, case, setting, found):
             found["2NLL"] = math.inf
         else:
             found["2NLL"] = max(found["2NLL"], deviation(ours["twice_nll"], float(point["twice_nll_gold"])))
-    found["gradient"] = hold_gradient(case, setting, dict(zip(points, out["points"])))
+    found["gradient"] = compare_gradient(case, setting, dict(zip(points, out["points"])))
 
 
-def hold_gradient(case, setting, ours):
+def compare_gradient(case, setting, ours):
     codes = (complex_step.code4, complex_step.code4p) if setting == "default" else (complex_step.code1, complex_step.code0)
     names = case.reference["model"]["par_names"]
     oracle = complex_step.Likelihood(case.workspace(), names, case.entry.get("measurement"), *codes)
@@ -156,7 +156,7 @@ def hold_gradient(case, setting, ours):
     return value
 
 
-def hold_fit(nextstat, case, setting, found):
+def compare_fit(nextstat, case, setting, found):
     reference = case.reference["settings"][setting]
     wants_minos = setting == "default" and "minos_poi" in reference
     arguments = case.arguments(setting) + (["--minos"] if wants_minos else [])
@@ -174,10 +174,10 @@ def hold_fit(nextstat, case, setting, found):
         pairs = zip(out["uncertainties"], hesse["uncertainties"])
         found["Hesse"] = worst((u, v) for u, v in pairs if u is not None and v is not None)
     if wants_minos:
-        found["MINOS"] = hold_minos(out, reference["minos_poi"])
+        found["MINOS"] = compare_minos(out, reference["minos_poi"])
 
 
-def hold_minos(out, reference):
+def compare_minos(out, reference):
     interval = next(i for i in out["minos"] if i["parameter"] == out["poi"]["name"])
     sides = [(interval[side], reference[side]) for side in ("down", "up")]
     return max(abs(a - b) / abs(b) if a is not None else math.inf for a, b in sides if b is not None)
@@ -192,7 +192,7 @@ def q0_of(reference):
     return (at_zero[0] if is_above else q0), is_above
 
 
-def hold_tests(nextstat, case, found):
+def compare_tests(nextstat, case, found):
     reference, arguments = case.reference["settings"]["default"], case.arguments("default")
     if "hypotest_mu1_qtilde" in reference:
         expected = reference["hypotest_mu1_qtilde"]
@@ -210,10 +210,10 @@ def hold_tests(nextstat, case, found):
     if "discovery_q0" in reference:
         out, _ = run(nextstat, "significance", arguments)
         found["Z"] = deviation(out["Z_obs"], math.sqrt(q0_of(reference)[0]))
-    hold_goodness(nextstat, case, found)
+    compare_goodness(nextstat, case, found)
 
 
-def hold_goodness(nextstat, case, found):
+def compare_goodness(nextstat, case, found):
     """The distance to the saturated model, from the reference minimum and the likelihood of
     complex_step.py."""
     model, params = case.reference["model"], case.reference["settings"]["default"]["mle"]["pars"]
@@ -270,20 +270,20 @@ def failures(setting, found):
     return missed
 
 
-def hold(nextstat, case, setting):
+def compare_case(nextstat, case, setting):
     found = {}
     try:
-        hold_points(nextstat, case, setting, found)
+        compare_points(nextstat, case, setting, found)
         if "mle" in case.reference["settings"][setting]:
-            hold_fit(nextstat, case, setting, found)
+            compare_fit(nextstat, case, setting, found)
             if setting == "default":
-                hold_tests(nextstat, case, found)
+                compare_tests(nextstat, case, found)
     except ERRORS as error:
         found["error"] = f"{type(error).__name__}: {error}"
     return found
 
 
-def hold_minima(nextstat, case, lowest):
+def compare_minima(nextstat, case, lowest):
     """How far the command's default results are above the `lowest` minima, and whether it warns of
     several."""
     arguments = case.arguments("default")
@@ -310,7 +310,7 @@ def minima_rows(nextstat, cases):
             print(f"skipped: no exhaustive minima of {case.name}")
             continue
         try:
-            above, is_warned = hold_minima(nextstat, case, stored[case.name])
+            above, is_warned = compare_minima(nextstat, case, stored[case.name])
         except ERRORS as error:
             print(f"FAIL {case.name} [minima] {type(error).__name__}: {error}")
             above, is_warned = [math.inf], False
@@ -331,7 +331,7 @@ def minima_table(minima):
 ERRORS = (RuntimeError, KeyError, TypeError, ValueError, StopIteration, subprocess.SubprocessError, OSError)
 
 
-def hold_conformance(nextstat, data, scratch):
+def compare_conformance(nextstat, data, scratch):
     """pyhf's validation cases and regression points: name, statistic, exact observed CLs, our worst
     deviation, pyhf's own."""
     for file in sorted((data / "conformance").glob("*.json")):
@@ -368,7 +368,7 @@ def conformance_row(nextstat, name, statistic, arguments, exact, pyhf):
     return name, statistic, exact["obs"], value, abs(pyhf - exact["obs"]) / max(1e-3, exact["obs"])
 
 
-def hold_ranking(nextstat, case):
+def compare_ranking(nextstat, case):
     """What was compared, the number found, whether it passes."""
     reference = json.loads((case.data / "reference" / f"{case.name}.extra.json").read_text())["impacts"]
     out, _ = run(nextstat, "ranking", [*case.arguments("default"), "--method", "classic"])
@@ -386,25 +386,25 @@ def hold_ranking(nextstat, case):
     yield f"{case.name}: leading nuisance parameter, its pre-fit impacts", f"`{first['parameter']}` {found[1]:+.3f} {found[0]:+.3f}", is_right
 
 
-def hold_significance(nextstat, case):
+def compare_significance(nextstat, case):
     out, _ = run(nextstat, "significance", case.arguments("default"))
     wanted = math.sqrt(q0_of(case.reference["settings"]["default"])[0])
     yield f"{case.name}: observed significance, {wanted:.3f}", f"{out['Z_obs']:.3f}", deviation(out["Z_obs"], wanted) <= TEST_GATES["Z"][0]
 
 
-def hold_toys(nextstat, case):
+def compare_toys(nextstat, case):
     out, _ = run(nextstat, "toys", [*case.arguments("default"), "--n-toys", N_TOYS, "--parameter", case.reference["model"]["poi_name"]])
     text = f"{out['n_done'] - out['n_failed']} of {out['n_done']} converge"
     yield f"{case.name}: toys at the best fit", text, out["n_done"] == N_TOYS and out["n_failed"] == 0
 
 
-def hold_procedures(nextstat, case):
-    checks = [hold_ranking, hold_significance] if case.name == RANKED else []
-    for hold_one in checks + ([hold_toys] if case.name in TOYS else []):
+def compare_procedures(nextstat, case):
+    checks = [compare_ranking, compare_significance] if case.name == RANKED else []
+    for check in checks + ([compare_toys] if case.name in TOYS else []):
         try:
-            yield from hold_one(nextstat, case)
+            yield from check(nextstat, case)
         except ERRORS as error:
-            yield f"{case.name}: {hold_one.__name__}", f"{type(error).__name__}: {error}", False
+            yield f"{case.name}: {check.__name__}", f"{type(error).__name__}: {error}", False
 
 
 def cell(found, gate, missed):
@@ -542,15 +542,15 @@ def main():
             case = Case(name, entry, arguments.data, pathlib.Path(scratch))
             tools = ", ".join(f"{tool} {v}" for tool, v in case.reference.get("generated_with", {}).items()) or tools
             for setting in case.reference["settings"]:
-                found = hold(arguments.nextstat, case, setting)
+                found = compare_case(arguments.nextstat, case, setting)
                 missed = failures(setting, found)
                 rows.append((name, setting, found, missed))
                 print(f"{'FAIL' if missed else 'pass'} {name} [{setting}] {', '.join(missed)} {found.get('error', '')}", flush=True)
-            procedures += hold_procedures(arguments.nextstat, case)
+            procedures += compare_procedures(arguments.nextstat, case)
             cases.append(case)
         minima = list(minima_rows(arguments.nextstat, cases))
         if not arguments.case:
-            conformance += hold_conformance(arguments.nextstat, arguments.data, pathlib.Path(scratch))
+            conformance += compare_conformance(arguments.nextstat, arguments.data, pathlib.Path(scratch))
     summary(rows)
     for what, found, is_right in procedures:
         print(f"{'pass' if is_right else 'FAIL'} {what}: {found}")

@@ -238,7 +238,7 @@ fn functions<T: Real>(device: &Device, check: Check) -> Result<(), DeviceError> 
     for (index, (what, function, epsilons)) in FUNCTIONS.into_iter().enumerate() {
         values.download_at(index * n, &mut of_function)?;
         let expected: Vec<f64> = x.iter().map(|x| function(x.value())).collect();
-        hold(device, what, &of_function, &expected, epsilons)?;
+        require_close(device, what, &of_function, &expected, epsilons)?;
     }
     Ok(())
 }
@@ -250,12 +250,12 @@ fn compare<T: Real>(
     expected: &[f64],
     epsilons: f64,
 ) -> Result<(), DeviceError> {
-    hold(device, check, &values.download()?, expected, epsilons)
+    require_close(device, check, &values.download()?, expected, epsilons)
 }
 
 /// Returns an error if a value is off by more than so many epsilons, relative to itself or to 1
 /// (sines near their zeros).
-fn hold<T: Real>(
+fn require_close<T: Real>(
     device: &Device,
     check: &'static str,
     values: &[T],

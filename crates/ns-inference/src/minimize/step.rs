@@ -104,7 +104,7 @@ impl Step {
         let mut inside = vec![0.0; x.len()];
         for _ in 0..MOST_CHANGES {
             self.solve(system, x, g, domain, damping)?;
-            if self.hold_first_violator(x, domain, &mut inside) {
+            if self.fix_first_violator(x, domain, &mut inside) {
                 continue;
             }
             inside.copy_from_slice(&self.p);
@@ -119,7 +119,7 @@ impl Step {
 
     /// Moves `inside` (a step in the box) towards the step computed last, until the first bound;
     /// fixes that parameter. Whether there was one.
-    fn hold_first_violator(&mut self, x: &[f64], domain: &Domain, inside: &mut [f64]) -> bool {
+    fn fix_first_violator(&mut self, x: &[f64], domain: &Domain, inside: &mut [f64]) -> bool {
         let mut first: Option<(usize, f64)> = None;
         for i in (0..x.len()).filter(|&i| self.status[i] == BoundStatus::Free) {
             let direction = self.p[i] - inside[i];

@@ -46,7 +46,7 @@ pub(crate) fn minimize(likelihood: &mut CpuLikelihood, start: &[f64], domain: &D
 
 /// Fits of `each` from `start` tested against the CPU's from the same start, and against what the
 /// CPU makes of where they ended.
-pub(crate) fn hold(
+pub(crate) fn compare(
     tested: &TestDevice,
     model: &Model,
     each: &[Data],
@@ -69,11 +69,11 @@ pub(crate) fn hold(
         tally.fits += 1;
         tally.iterations += device_fit.iterations;
         let constant = constants(model, data);
-        hold_one(tested, &mut likelihood, (device_fit, data, constant), domain, &cpu, tally);
+        compare_one(tested, &mut likelihood, (device_fit, data, constant), domain, &cpu, tally);
     }
 }
 
-fn hold_one(
+fn compare_one(
     tested: &TestDevice,
     likelihood: &mut CpuLikelihood,
     (device_fit, data, constant): (&BatchFit, &Data, f64),
@@ -154,7 +154,7 @@ fn fits_of_random_models_end_where_the_cpus_do() {
             let mut each = toys(&model, &mut Random::new(seed), 8);
             each.push(model.observed.clone());
             let (domain, start) = domain_and_start(&model, &FitOptions::default());
-            hold(&tested, &model, &each, (&domain, &start), &mut tally);
+            compare(&tested, &model, &each, (&domain, &start), &mut tally);
         }
         println!("{}: {tally:?} of what is allowed", tested.device.precision());
         let most_left = if tested.is_single() { tally.fits / 10 } else { tally.fits / 100 };
@@ -171,7 +171,7 @@ fn fits_of_odd_models_end_where_the_cpus_do() {
             println!("{what}");
             let each = toys(&model, &mut Random::new(9), 12);
             let (domain, start) = domain_and_start(&model, &FitOptions::default());
-            hold(&tested, &model, &each, (&domain, &start), &mut tally);
+            compare(&tested, &model, &each, (&domain, &start), &mut tally);
         }
         println!("{}: {tally:?} of what is allowed", tested.device.precision());
         assert!(tally.left_alone <= 4, "{tally:?}");

@@ -1,8 +1,8 @@
 //! Published likelihoods on the emulated device: values and gradients at the points of their
 //! reference files, and fits.
 
-use crate::devices::fits::{Tally, hold as hold_fits};
-use crate::devices::values::{Off, hold as hold_values};
+use crate::devices::fits::{Tally, compare as compare_fits};
+use crate::devices::values::{Off, compare as compare_values};
 use crate::devices::{TestDevice, devices, templates};
 use ns_compute::accel::{AccelError, DeviceSession};
 use ns_inference::FitOptions;
@@ -43,7 +43,7 @@ fn values_and_gradients_of_published_likelihoods_are_the_cpus() {
             }
             let (start, mut off) = (Instant::now(), Off::default());
             for (_, point) in &case.points {
-                hold_values(&tested, &case.model, std::slice::from_ref(&case.model.observed), point, &mut off);
+                compare_values(&tested, &case.model, std::slice::from_ref(&case.model.observed), point, &mut off);
             }
             println!("{} {}: {off:?} in {:.1?}", case.name, tested.device.precision(), start.elapsed());
         }
@@ -62,7 +62,7 @@ fn gradients_by_templates_of_published_likelihoods_are_the_cpus() {
             let inputs = templates::inputs_of(&case.model, 1);
             let rows = templates::rows_of(&tested, &case.model, &inputs, &mut Random::new(1), case.points.len());
             let points: Vec<f64> = case.points.iter().flat_map(|(_, point)| point.clone()).collect();
-            templates::hold(&tested, &case.model, &inputs, (&rows, &points), &mut off);
+            templates::compare(&tested, &case.model, &inputs, (&rows, &points), &mut off);
             println!("{} {}: {off:?} in {:.1?}", case.name, tested.device.precision(), start.elapsed());
         }
     }
@@ -78,7 +78,13 @@ fn fits_of_published_likelihoods_end_where_the_cpus_do() {
             }
             let (start, mut tally) = (Instant::now(), Tally::default());
             let (domain, init) = domain_and_start(&case.model, &FitOptions::default());
-            hold_fits(&tested, &case.model, std::slice::from_ref(&case.model.observed), (&domain, &init), &mut tally);
+            compare_fits(
+                &tested,
+                &case.model,
+                std::slice::from_ref(&case.model.observed),
+                (&domain, &init),
+                &mut tally,
+            );
             println!("{} {}: {tally:?} in {:.1?}", case.name, tested.device.precision(), start.elapsed());
         }
     }

@@ -31,7 +31,7 @@ struct Found {
     worst: f64,
 }
 
-fn hold(tested: &TestDevice, model: &Model, exact: bool, random: &mut Random, found: &mut Found) {
+fn compare(tested: &TestDevice, model: &Model, exact: bool, random: &mut Random, found: &mut Found) {
     const N: usize = 9;
     let n_params = model.n_params();
     let points = tested.all_rounded(&points(model, random, N));
@@ -96,11 +96,11 @@ fn newton_steps_are_those_of_a_dense_solve() {
         for exact in [false, true] {
             let mut found = Found::default();
             for seed in 0..60 {
-                hold(&tested, &random_model(seed), exact, &mut Random::new(seed), &mut found);
+                compare(&tested, &random_model(seed), exact, &mut Random::new(seed), &mut found);
             }
             for (what, model) in edge_models() {
                 println!("{what}");
-                hold(&tested, &model, exact, &mut Random::new(5), &mut found);
+                compare(&tested, &model, exact, &mut Random::new(5), &mut found);
             }
             println!("{}, exact: {exact}: {found:?}", tested.device.precision());
             assert!(found.compared > if exact { 60 } else { 200 }, "{found:?}");

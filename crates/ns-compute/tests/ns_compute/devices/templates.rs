@@ -46,7 +46,7 @@ pub(crate) struct Off {
 }
 
 /// Compares the gradients of `rows` (R × M) at `points` (R × P) with the CPU.
-pub(crate) fn hold(
+pub(crate) fn compare(
     tested: &TestDevice,
     model: &Model,
     inputs: &Inputs,
@@ -97,7 +97,7 @@ fn gradients_by_templates_of_random_models_are_the_cpus() {
             let inputs = inputs_of(&model, seed);
             let mut random = Random::new(seed ^ 11);
             let rows = rows_of(&tested, &model, &inputs, &mut random, 7);
-            hold(&tested, &model, &inputs, (&rows, &points(&model, &mut random, 7)), &mut off);
+            compare(&tested, &model, &inputs, (&rows, &points(&model, &mut random, 7)), &mut off);
         }
         println!("{}: {off:?}", tested.device.precision());
         assert!(off.n_outside > 10, "points outside the domain: {}", off.n_outside);
@@ -112,7 +112,7 @@ fn gradients_by_templates_of_odd_models_are_the_cpus() {
             let inputs = inputs_of(&model, 1);
             let mut random = Random::new(5);
             let rows = rows_of(&tested, &model, &inputs, &mut random, 20);
-            hold(&tested, &model, &inputs, (&rows, &points(&model, &mut random, 20)), &mut Off::default());
+            compare(&tested, &model, &inputs, (&rows, &points(&model, &mut random, 20)), &mut Off::default());
         }
     }
 }

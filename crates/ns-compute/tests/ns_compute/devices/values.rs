@@ -18,7 +18,7 @@ pub(crate) struct Off {
 
 /// Compares what `tested` makes of `points` (N × P) with the CPU; `each` has as many data sets as
 /// there are points, or one.
-pub(crate) fn hold(tested: &TestDevice, model: &Model, each: &[Data], points: &[f64], off: &mut Off) {
+pub(crate) fn compare(tested: &TestDevice, model: &Model, each: &[Data], points: &[f64], off: &mut Off) {
     let n_params = model.n_params();
     let points = tested.all_rounded(points);
     let each: Vec<Data> = each
@@ -64,15 +64,15 @@ pub(crate) fn hold(tested: &TestDevice, model: &Model, each: &[Data], points: &[
     }
 }
 
-fn hold_random(seeds: std::ops::Range<u64>) {
+fn compare_random(seeds: std::ops::Range<u64>) {
     for tested in devices() {
         let mut off = Off::default();
         for seed in seeds.clone() {
             let model = random_model(seed);
             let mut random = Random::new(seed ^ 7);
             let points = points(&model, &mut random, 11);
-            hold(&tested, &model, &data_sets(&model, &mut random, 11), &points, &mut off);
-            hold(&tested, &model, std::slice::from_ref(&model.observed), &points, &mut off);
+            compare(&tested, &model, &data_sets(&model, &mut random, 11), &points, &mut off);
+            compare(&tested, &model, std::slice::from_ref(&model.observed), &points, &mut off);
         }
         println!("{}: {off:?} of what is allowed", tested.device.precision());
         assert!(off.n_outside > 50, "points outside the domain: {}", off.n_outside);
@@ -81,7 +81,7 @@ fn hold_random(seeds: std::ops::Range<u64>) {
 
 #[test]
 fn values_and_gradients_of_random_models_are_the_cpus() {
-    hold_random(0..180);
+    compare_random(0..180);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn values_and_gradients_of_odd_models_are_the_cpus() {
             println!("{what}");
             let mut random = Random::new(3);
             let points = points(&model, &mut random, 40);
-            hold(&tested, &model, &data_sets(&model, &mut random, 40), &points, &mut Off::default());
+            compare(&tested, &model, &data_sets(&model, &mut random, 40), &points, &mut Off::default());
         }
     }
 }
