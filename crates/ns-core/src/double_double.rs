@@ -36,7 +36,7 @@ impl DoubleDouble {
         Self { hi, lo: a.mul_add(b, -hi) }
     }
 
-    /// self / b.
+    /// Returns self / b.
     #[must_use]
     pub fn over(self, b: Self) -> Self {
         let first = self.hi / b.hi;

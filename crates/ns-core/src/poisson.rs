@@ -24,8 +24,8 @@ pub fn half_deviance(n: f64, lambda: f64) -> f64 {
     half_deviance_from(n, lambda, lambda - n, || (lambda / n).ln())
 }
 
-/// [`half_deviance`] from the difference λ - n and the logarithm of λ/n, which may have been
-/// computed for many bins at once.
+/// Returns [`half_deviance`] from the difference λ - n and the logarithm of λ/n, which may have
+/// been computed for many bins at once.
 #[must_use]
 #[inline]
 pub fn half_deviance_from(n: f64, lambda: f64, excess: f64, logarithm: impl FnOnce() -> f64) -> f64 {
@@ -74,8 +74,8 @@ pub fn derivatives(n: f64, lambda: f64) -> (f64, f64) {
 /// The fraction of the floor down to which the barrier of a bin without observed events extends.
 const BARRIER: f64 = 1e-2;
 
-/// [`half_deviance`] continued below a floor by a parabola, with its first and second derivative:
-/// finite for every λ.
+/// Returns [`half_deviance`] continued below a floor by a parabola, with its first and second
+/// derivative: finite for every λ.
 ///
 /// Below φ = `floor`·max(n, 1) the term continues as D(φ) + D'(φ)(λ - φ) + ½κ(λ - φ)² with κ =
 /// D''(φ) + 1000/φ, which pushes λ back up. A count below the floor is replaced by the floor, and φ

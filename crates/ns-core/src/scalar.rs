@@ -40,7 +40,7 @@ pub struct HyperDual {
 }
 
 impl HyperDual {
-    /// Independent variables at `point` (n), each with respect to all of them.
+    /// Returns independent variables at `point` (n), each with respect to all of them.
     #[must_use]
     pub fn variables(point: &[f64]) -> Vec<Self> {
         let n = point.len();

@@ -73,8 +73,8 @@ impl DerivativeColumns {
     }
 }
 
-/// The yields of template `template` at `params` (P), written to `yields` (its bins), and their
-/// derivatives, written to `out` (columns × bins, one column after the other).
+/// Writes the yields of template `template` at `params` (P) to `yields` (its bins), and their
+/// derivatives to `out` (columns × bins, one column after the other).
 ///
 /// `columns` must have those of the template and may have more, which are zero. Where an
 /// interpolation rule is kinked at α = 0 the derivative is the mean of both sides', as a variation

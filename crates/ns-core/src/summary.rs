@@ -65,7 +65,7 @@ impl ConstraintKind {
         }
     }
 
-    /// pyhf's word for it.
+    /// Returns pyhf's word for it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -97,7 +97,8 @@ impl Accelerator {
         }
     }
 
-    /// `fit` as a minimum that needs no more work; `None` if the host has to go on from there.
+    /// Returns `fit` as a minimum that needs no more work; `None` if the host has to go on from
+    /// there.
     #[must_use]
     pub fn minimum(&self, fit: &BatchFit) -> Option<Minimum> {
         (self.is_exact && fit.converged).then(|| Minimum {

@@ -7,8 +7,8 @@
 
 use ns_core::poisson::{half_deviance, log_normaliser};
 
-/// P(χ² > x) with `n_dof` degrees of freedom, which need not be whole; 1 for x ≤ 0, NaN without a
-/// degree of freedom.
+/// Returns P(χ² > x) with `n_dof` degrees of freedom, which need not be whole; 1 for x ≤ 0, NaN
+/// without a degree of freedom.
 ///
 /// Accurate to 1e-13 (relative) where it does not underflow, up to 10,000 degrees of freedom.
 ///

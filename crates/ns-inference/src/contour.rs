@@ -85,7 +85,7 @@ pub enum ContourCut {
     Domain,
 }
 
-/// -2 ln λ on the contour of a confidence level, for two degrees of freedom: -2 ln(1 - CL).
+/// Returns -2 ln λ on the contour of a confidence level, for two degrees of freedom: -2 ln(1 - CL).
 ///
 /// ```
 /// let level = ns_inference::contour::level(0.95);

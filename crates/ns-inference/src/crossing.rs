@@ -28,8 +28,8 @@ pub(crate) struct ProfileRise {
 }
 
 impl ProfileRise {
-    /// Of the conditional minimum `at` above `best` (-ln L), where the derivative of -ln L along
-    /// the line is `derivative`.
+    /// Returns the rise of the conditional minimum `at` above `best` (-ln L), where the derivative
+    /// of -ln L along the line is `derivative`.
     pub(crate) fn of(at: &Minimum, best: f64, derivative: f64) -> Result<Self, Outcome> {
         match at.outcome {
             Outcome::Converged => {

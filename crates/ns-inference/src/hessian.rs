@@ -120,8 +120,8 @@ impl Hessian {
         !self.singular && self.damping <= MOST_DAMPING
     }
 
-    /// Linear functions of the parameters, such that inner products are covariances; only if
-    /// [`Hessian::is_covariance`].
+    /// Returns linear functions of the parameters, such that inner products are covariances; only
+    /// if [`Hessian::is_covariance`].
     #[must_use]
     pub fn whiten(&self, rows: &SparseRows) -> WhitenedRows {
         self.factor.whiten(rows)
@@ -132,7 +132,7 @@ impl Hessian {
         self.factor.solve(rhs, x);
     }
 
-    /// Column `i` of the covariance, written to `out` (P); zeros if the parameter is not free, or
+    /// Writes column `i` of the covariance to `out` (P); zeros if the parameter is not free, or
     /// if nothing made the matrix positive definite.
     pub fn covariance_column(&mut self, i: usize, out: &mut [f64]) {
         if self.singular {
@@ -152,7 +152,7 @@ impl Hessian {
         self.variance(i) > 0.0 && excess > 0.0 && excess * UNDETERMINED < 1.0
     }
 
-    /// Variance of parameter `i`; 0 if it is not free.
+    /// Returns the variance of parameter `i`; 0 if it is not free.
     #[must_use]
     pub fn variance(&self, i: usize) -> f64 {
         self.variances(&|| false)[i]
@@ -198,8 +198,8 @@ impl Hessian {
         Some(covariance)
     }
 
-    /// Standard deviations (P); `None` for parameters that are not free or that the data do not
-    /// determine.
+    /// Returns standard deviations (P); `None` for parameters that are not free or that the data do
+    /// not determine.
     #[must_use]
     pub fn uncertainties(&self, flat: &[FlatDirection], parameters: &Parameters) -> Vec<Option<f64>> {
         let undetermined = |i: usize| {

@@ -9,7 +9,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, LN_2, TAU};
 /// Beyond this z the logarithm of the tail comes from a continued fraction.
 const FAR: f64 = 10.0;
 
-/// Q(z) = 1 - Φ(z), the probability of more than `z` standard deviations: the p-value of a
+/// Returns Q(z) = 1 - Φ(z), the probability of more than `z` standard deviations: the p-value of a
 /// significance.
 ///
 /// Accurate to a few units in 1e15 up to z = 37, where it is 4.6e-300; beyond 38.5 it is zero.
@@ -31,7 +31,7 @@ pub fn upper_tail(z: f64) -> f64 {
 /// √½ minus its nearest double.
 const SQRT_HALF_REST: f64 = -4.833_646_656_726_457e-17;
 
-/// ln Q(z), also where Q(z) itself underflows.
+/// Returns ln Q(z), also where Q(z) itself underflows.
 ///
 /// ```
 /// use ns_inference::normal::ln_upper_tail;
@@ -47,7 +47,7 @@ pub fn ln_upper_tail(z: f64) -> f64 {
     -0.5 * z * z - 0.5 * TAU.ln() - fraction.ln()
 }
 
-/// z such that Q(z) = `p`: the significance of a p-value; ∞ for 0, NaN outside [0, 1].
+/// Returns z such that Q(z) = `p`: the significance of a p-value; ∞ for 0, NaN outside [0, 1].
 ///
 /// ```
 /// use ns_inference::normal::significance;
@@ -68,7 +68,7 @@ pub fn significance(p: f64) -> f64 {
     significance_of_ln(p.ln())
 }
 
-/// z such that ln Q(z) = `ln_p`, for p ≤ ½; works where p itself underflows.
+/// Returns z such that ln Q(z) = `ln_p`, for p ≤ ½; works where p itself underflows.
 #[must_use]
 pub fn significance_of_ln(ln_p: f64) -> f64 {
     // Q(z) ≈ ½ exp(-z²/2) to start with; Newton steps on the nearly quadratic ln Q converge from

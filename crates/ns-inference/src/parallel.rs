@@ -64,7 +64,8 @@ impl WorkPart {
     }
 }
 
-/// `work` on each of `0..n`, in order; `None` for units that a cancelled run left undone.
+/// Calls `work` on each of `0..n` and returns its results, in order; `None` for units that a
+/// cancelled run left undone.
 ///
 /// Each thread makes a state of its own with `make` and keeps it from unit to unit. For the result
 /// to be the same for any number of threads, `work` must not let anything that matters pass from

@@ -37,16 +37,16 @@ enum Kind {
 }
 
 impl Propagator {
-    /// Before a fit: the widths of the constraint terms, without correlations; parameters without a
-    /// constraint and `fixed` ones (P) have none.
+    /// Returns what is known before a fit: the widths of the constraint terms, without
+    /// correlations; parameters without a constraint and `fixed` ones (P) have none.
     #[must_use]
     pub fn prefit(model: &Model, data: &Data, fixed: &[bool]) -> Self {
         let width = |i: usize| if fixed[i] { 0.0 } else { prefit_width(model, data, i).unwrap_or(0.0) };
         Self(Kind::Widths((0..model.n_params()).map(width).collect()))
     }
 
-    /// After a fit that ended at `params` (P): the inverse of the exact Hessian there. Fixed
-    /// parameters and those at bounds have no uncertainty.
+    /// Returns what is known after a fit that ended at `params` (P): the inverse of the exact
+    /// Hessian there. Fixed parameters and those at bounds have no uncertainty.
     ///
     /// Where the data leave directions undetermined, functions that change along those have no
     /// uncertainty (`None`), and all others have theirs.
@@ -66,20 +66,21 @@ impl Propagator {
         Self(if hessian.is_covariance() { Kind::Inverse(Box::new(hessian)) } else { Kind::Unknown })
     }
 
-    /// Of a fit whose covariance is `covariance` (P × P, by rows), NaN where it is not known.
+    /// Returns the propagator of a fit whose covariance is `covariance` (P × P, by rows), NaN where
+    /// it is not known.
     #[must_use]
     pub fn of_covariance(covariance: Vec<f64>) -> Self {
         Self(Kind::Covariance(covariance))
     }
 
-    /// Of a point that is not a minimum: nothing is known.
+    /// Returns what is known at a point that is not a minimum: nothing.
     #[must_use]
     pub fn unknown() -> Self {
         Self(Kind::Unknown)
     }
 
-    /// Standard deviations of the functions whose gradients are `rows`; `None` where the data do
-    /// not determine one.
+    /// Returns standard deviations of the functions whose gradients are `rows`; `None` where the
+    /// data do not determine one.
     #[must_use]
     pub fn uncertainties(&self, rows: &SparseRows) -> Vec<Option<f64>> {
         let root = |variance: f64| (variance >= 0.0 && variance.is_finite()).then(|| variance.sqrt());

@@ -4,7 +4,7 @@
 //! Philox4x32-10 (Salmon, Moraes, Dror and Shaw, SC '11, "Parallel random numbers: as easy as 1, 2,
 //! 3").
 
-/// Four random 32-bit words for `counter` under `key`.
+/// Returns four random 32-bit words for `counter` under `key`.
 ///
 /// ```
 /// use ns_inference::random::philox;

@@ -24,8 +24,8 @@ pub(crate) struct Response {
 }
 
 impl Response {
-    /// Of one or two `moved` parameters round the minimum `best` (P), as if those had no bounds and
-    /// were not fixed.
+    /// Computes the response to one or two `moved` parameters round the minimum `best` (P), as if
+    /// those had no bounds and were not fixed.
     pub(crate) fn at<L: SearchLikelihood + ?Sized>(
         model: &Model,
         likelihood: &mut L,

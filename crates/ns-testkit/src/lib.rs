@@ -15,7 +15,7 @@ pub fn assert_close(a: f64, b: f64, tolerance: f64, what: &str) {
     assert!(equal, "{what}: {a} is not {b} within {tolerance:e}");
 }
 
-/// [`assert_close`] for every element.
+/// Calls [`assert_close`] for every element.
 pub fn assert_all_close(a: &[f64], b: &[f64], tolerance: f64, what: &str) {
     assert_eq!(a.len(), b.len(), "{what}: lengths differ");
     for (i, (&a, &b)) in a.iter().zip(b).enumerate() {

@@ -69,7 +69,7 @@ pub struct CpuBackend {
 }
 
 impl CpuBackend {
-    /// With these threads.
+    /// Computes with these threads.
     pub fn new(threads: Threads) -> CpuBackend {
         CpuBackend { threads, linear: LinearScratch::default() }
     }

@@ -65,8 +65,8 @@ impl Body for RmsNorm<'_> {
     }
 }
 
-/// out = x / √(mean(x²) + ε) · weight, row by row: `x` and `out` are (T, width), `weight` is
-/// (width).
+/// Computes out = x / √(mean(x²) + ε) · weight, row by row: `x` and `out` are (T, width), `weight`
+/// is (width).
 ///
 /// The mean is taken in `f64`. ε is under the root: a row of zeros gives zeros. Source: Zhang and
 /// Sennrich, arXiv:1910.07467, eq. 4.
@@ -127,7 +127,7 @@ impl Body for Softmax<'_> {
     }
 }
 
-/// x ← exp(x − max x) / Σ exp(x − max x). Entries of −∞ become 0; nothing but them, all 0.
+/// Computes x ← exp(x − max x) / Σ exp(x − max x). Entries of −∞ become 0; nothing but them, all 0.
 pub fn softmax(isa: InstructionSet, x: &mut [f32]) {
     dispatch(isa, Softmax(x));
 }
@@ -156,17 +156,17 @@ impl Body for SiluMul<'_> {
     }
 }
 
-/// x ← x / (1 + exp(−x)).
+/// Computes x ← x / (1 + exp(−x)).
 pub fn silu(isa: InstructionSet, x: &mut [f32]) {
     dispatch(isa, SiluMul { gate: x, up: None });
 }
 
-/// gate ← silu(gate)·up, elementwise. Source: Shazeer, arXiv:2002.05202, SwiGLU.
+/// Computes gate ← silu(gate)·up, elementwise. Source: Shazeer, arXiv:2002.05202, SwiGLU.
 pub fn silu_mul(isa: InstructionSet, gate: &mut [f32], up: &[f32]) {
     dispatch(isa, SiluMul { gate, up: Some(up) });
 }
 
-/// x ← x + y.
+/// Computes x ← x + y.
 pub fn add(x: &mut [f32], y: &[f32]) {
     x.iter_mut().zip(y).for_each(|(x, y)| *x += y);
 }
@@ -249,7 +249,8 @@ impl Body for Scores<'_> {
     }
 }
 
-/// `scores[p] = query · keys[p] · scale`: `query` is (D), `keys` has a row for each of `scores`.
+/// Computes `scores[p] = query · keys[p] · scale`: `query` is (D), `keys` has a row for each of
+/// `scores`.
 pub fn attention_scores(isa: InstructionSet, query: &[f32], keys: HeadRows<'_>, scale: f32, scores: &mut [f32]) {
     dispatch(isa, Scores { query, keys, scale, scores });
 }
@@ -308,7 +309,7 @@ fn weighted_vectors<S: Simd, const N: usize>(
     }
 }
 
-/// `out = Σ weights[p]·values[p]`: `out` is (D), `values` has a row for each of `weights`.
+/// Computes `out = Σ weights[p]·values[p]`: `out` is (D), `values` has a row for each of `weights`.
 pub fn weighted_sum(isa: InstructionSet, weights: &[f32], values: HeadRows<'_>, out: &mut [f32]) {
     dispatch(isa, WeightedSum { weights, values, out });
 }

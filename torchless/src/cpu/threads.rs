@@ -24,8 +24,8 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// `n_threads`, but no more than 1024, or as many as the machine has if 0. One if the system
-    /// gives no more.
+    /// Starts `n_threads`, but no more than 1024, or as many as the machine has if 0; one if the
+    /// system gives no more.
     pub fn new(n_threads: usize) -> Threads {
         let available = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let n_threads = if n_threads == 0 { available() } else { n_threads.min(MOST_THREADS) };

@@ -24,7 +24,7 @@ pub struct DeviceBackend {
 }
 
 impl DeviceBackend {
-    /// On a device of single precision, as [`open`](super::open) gives it.
+    /// Computes on a device of single precision, as [`open`](super::open) gives it.
     pub fn new(device: Device) -> Result<DeviceBackend, Error> {
         let (launcher, pool) = (Launcher::new(device.clone())?, DeviceMemoryPool::new(device));
         Ok(DeviceBackend { launcher, pool, matrices: Vec::new(), is_tiled: false })

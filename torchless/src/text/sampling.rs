@@ -72,7 +72,7 @@ fn descending(logits: &[f64]) -> Vec<usize> {
     order
 }
 
-/// From the least probable on, what sums to 1 − p at most goes; the most probable stays.
+/// Excludes, from the least probable on, what sums to 1 − p at most; the most probable stays.
 fn top_p(logits: &mut [f64], p: f64) {
     let probabilities = softmax(logits);
     let mut sum = 0.0;

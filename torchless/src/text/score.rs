@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::model::check_tokens;
 
-/// `log softmax(logits)[token]`, in double precision.
+/// Returns `log softmax(logits)[token]`, in double precision.
 ///
 /// ```
 /// assert_eq!(torchless::score::log_probability(&[0.0, 0.0], 1), -std::f64::consts::LN_2);
@@ -79,7 +79,7 @@ impl ScoreOptions {
     }
 }
 
-/// log p(sequence, end | prefix) of each sequence; 0 where there is neither.
+/// Returns log p(sequence, end | prefix) of each sequence; 0 where there is neither.
 ///
 /// # Errors
 ///

@@ -356,7 +356,7 @@ impl Body for Unpack<'_> {
     }
 }
 
-/// The weights of a row of `columns`, as `f32`: `row` in, `out` (columns) out.
+/// Writes the weights of a row of `columns` as `f32`: `row` in, `out` (columns) out.
 ///
 /// ```
 /// use torchless::format::{Format, unpack};

@@ -84,7 +84,7 @@ impl Matrix {
         self.bytes.as_slice().len()
     }
 
-    /// Row `row` as numbers: `out` (columns).
+    /// Writes row `row` as numbers to `out` (columns).
     pub fn row(&self, row: usize, out: &mut [f32]) {
         unpack(self.format, self.rows_of(row..row + 1), out);
     }

@@ -410,7 +410,7 @@ impl YieldSource {
         if let Self::Input(start) = *self { Some(start) } else { None }
     }
 
-    /// The yields minus the nominal ones, written to `out` (both the template's bins).
+    /// Writes the yields minus the nominal ones to `out` (both the template's bins).
     pub fn differences(&self, values: &[f64], nominal: &[f64], out: &mut [f64]) {
         let absolute = match self {
             Self::Input(start) => &values[*start..*start + nominal.len()],

@@ -231,7 +231,7 @@ impl ArrowheadFactor {
         local
     }
 
-    /// The diagonal of the inverse, written to `out` (P); 0 for parameters that are not free, and
+    /// Writes the diagonal of the inverse to `out` (P); 0 for parameters that are not free, and
     /// for all if `stop` said so.
     pub fn inverse_diagonal(&self, out: &mut [f64], stop: StopCheck<'_>) {
         out.fill(0.0);

@@ -130,7 +130,7 @@ enum Next {
 }
 
 impl Minimizer {
-    /// Memory for likelihoods of this structure.
+    /// Allocates memory for likelihoods of this structure.
     #[must_use]
     pub fn new(structure: &CurvatureStructure) -> Self {
         let n = structure.partition.n_params();
@@ -245,7 +245,7 @@ impl Minimizer {
         self.has_factor && (0..self.x.len()).all(fits)
     }
 
-    /// Column `i` of the inverse of the factor at hand, written to `out` (P), if the last
+    /// Writes column `i` of the inverse of the factor at hand to `out` (P), if the last
     /// minimisation ended at `params` (P) with that of an exact Hessian. Returns whether it did.
     pub(crate) fn covariance_column(&mut self, params: &[f64], i: usize, out: &mut [f64]) -> bool {
         if !self.has_factor || !self.step.free[i] || self.x != params {

@@ -151,7 +151,7 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
         found.into_iter().fold(minimum, |lowest, (other, _)| self.lower_of(lowest, other))
     }
 
-    /// Minima, free or conditional, that were found beside the lowest.
+    /// Returns minima, free or conditional, that were found beside the lowest.
     #[must_use]
     pub fn pool(&self) -> &BasinPool {
         &self.pool
@@ -317,13 +317,13 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
         }
     }
 
-    /// `minimum` becomes the best one if there is none yet or if it is lower.
+    /// Makes `minimum` the best one if there is none yet or if it is lower.
     fn take(&mut self, minimum: Minimum) {
         let best = std::mem::replace(&mut self.best, unknown());
         self.best = if best.params.is_empty() { minimum } else { self.lower_of(best, minimum) };
     }
 
-    /// The same from several points: `start`, the model's starting values, and random ones; the
+    /// Fits again from several points: `start`, the model's starting values, and random ones; the
     /// lowest is taken.
     pub fn refit_widely(&mut self, start: &[f64]) {
         self.forget_hessians();
@@ -508,7 +508,7 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
         self.search.explores_widely()
     }
 
-    /// The free minimum that the point `params` (P) leads to becomes the best one if it is lower.
+    /// Makes the free minimum that the point `params` (P) leads to the best one if it is lower.
     pub fn try_from_point(&mut self, params: &[f64]) {
         let other = self.search.run(params);
         let best = std::mem::replace(&mut self.best, unknown());

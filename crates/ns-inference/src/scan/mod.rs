@@ -45,7 +45,7 @@ pub enum ScanValues {
 }
 
 impl ScanValues {
-    /// `points` values from `start` to `stop`, equally far apart.
+    /// Returns `points` values from `start` to `stop`, equally far apart.
     ///
     /// ```
     /// use ns_inference::scan::ScanValues;
@@ -148,7 +148,7 @@ pub fn grid_part<L: SearchLikelihood + Clone + Sync>(
     grid::part(problem, axes, part, execution)
 }
 
-/// A grid, of which `parts` are done already: the result is that of [`grid`].
+/// Computes a grid, of which `parts` are done already: the result is that of [`grid`].
 ///
 /// Comparing the rows with each other is left to do here, and so is everything if the parts show
 /// that there is a lower minimum.
