@@ -66,7 +66,7 @@ LIKELIHOOD = (
     Mutant("missing barrier after the tables are copied", "templates.h", "context.work[i] = context.reals[i];\n    BARRIER();", "context.work[i] = context.reals[i];"),
     Mutant("missing barrier before the first that is refused", "templates.h", "context.shared[LANE] = real(own);\n    BARRIER();", "context.shared[LANE] = real(own);"),
     Mutant("overrun of a row's tables", "templates.h", "i < layout->n_row_reals; i", "i < layout->n_row_reals + 4u; i"),
-    Mutant("a histosys that is no input is another one at -1", "templates.h", "(lo == NONE ? REAL_TABLE(fixed_down)", "(lo == NONE ? REAL_TABLE(fixed_up)"),
+    Mutant("a histosys that is not an input is another one at -1", "templates.h", "(lo == NONE ? REAL_TABLE(fixed_down)", "(lo == NONE ? REAL_TABLE(fixed_up)"),
     Mutant("differences from the model's nominal yields", "templates.h", "const real nominal = inputs[input];", "const real nominal = REAL_TABLE(nominal)[cell];"),
     Mutant("logarithms of a normsys change places", "templates.h", "table[0] = ln_hi;\n    table[1] = ln_lo;", "table[0] = ln_lo;\n    table[1] = ln_hi;"),
     Mutant("the polynomial's fourth coefficient", "templates.h", "out.a4 = (R(-12.0)", "out.a4 = (R(-10.0)"),

@@ -72,6 +72,7 @@ RULES = [
     Rule(r"\bfits? (?:that )?(?:follow(?:s|ed)?|following) (?:each other|one another|it)\b", "warm start"),
     Rule(word("held"), "fixed", r"(?i)\bheld (?:by|in|on|over|back|open)\b|lock|mutex|memory|buffer|device|held_s\b", not_files=TORCHLESS),
     Rule(r"(?i)\b(?:hold|holds|holding) (?:(?:" + FIXES + r") )*(?:parameters?|nuisance|elements?|mu\b|μ|`mu`|poi\b|at \d)", "fix, fixes, fixing"),
+    Rule(r"\bhold(?:_\w+)?\(", "fix, fix_…; of a test helper: compare, require_…", files=r"\.(rs|py|h|cpp)$", where="code"),
     Rule(name("Hold") + r"(?=::|\b)", "BoundStatus", files=r"\.(rs|h|cpp)$", where="code", case=True),
     Rule(r"\bh(?:o|e)ld(?:s|ing)?\b[^.;:]{1,60}\bagainst\b", "compare … with"),
     Rule(word("slopes?"), "gradient (vector), derivative (one number)"),
@@ -115,8 +116,10 @@ RULES = [
     Rule(r"\bstands\b(?! for\b)|\bstood\b|\bas they stand\b|\bstand (?:twice|there|here|beside|where|as)\b", "is, was, verbatim"),
     Rule(r"\b(?:one )?that is none\b", "is not a valid …"),
     Rule(r"(?:`|\}) (?:is|are) no (?!longer|more|less|better|smaller|larger|greater)", "is not a valid …, is not a …"),
+    Rule(r"\b(?:is|are) no (?:channel|proper|minimum|document|parabola|input|formula)", "is not a …", r"(?:there|which) (?:is|are) no (?:channel|document|input)s?\b"),
     Rule(r"\bsister (?:command|crate|program)\b", "companion"),
     Rule(r"\bin silence\b", "silently"),
+    Rule(r"\bback[ -]ends?\b", "backend"),
 ]
 
 

@@ -39,12 +39,16 @@ impl Choice {
 
     fn rules(&self, py: Python<'_>) -> PyResult<Interpolation> {
         let unknown = |what: &str, choices: &str| {
-            error::parameter(py, format!("unknown interpolation rule `{what}`"), Some(format!("there are {choices}")))
+            error::parameter(
+                py,
+                format!("unknown interpolation rule `{what}`"),
+                Some(format!("choose one of {choices}")),
+            )
         };
         let mut rules = match self.interp_defaults.as_str() {
             "smooth" => Interpolation::default(),
             "pyhf" => Interpolation::KINKED,
-            other => return Err(unknown(other, "`smooth` and `pyhf`")),
+            other => return Err(unknown(other, "`smooth`, `pyhf`")),
         };
         for (kind, code) in &self.interpolation {
             match (kind.as_str(), code.as_str()) {

@@ -258,7 +258,7 @@ impl PySession {
             "fitted" => AsimovPoint::Fitted,
             "nominal" => AsimovPoint::Nominal,
             other => {
-                let hint = Some("there are `fitted` and `nominal`".to_owned());
+                let hint = Some("choose one of `fitted`, `nominal`".to_owned());
                 return Err(error::parameter(py, format!("`asimov` cannot be `{other}`"), hint));
             }
         };
@@ -510,7 +510,7 @@ impl PySession {
             return Err(error::parameter(py, format!("a level of {level} is not between 0 and 1"), None));
         }
         if wanted_limit.statistic == TestStatistic::Q0 {
-            let hint = Some("there are `qtilde` and `q`".to_owned());
+            let hint = Some("choose one of `qtilde`, `q`".to_owned());
             let message = format!("upper limits do not have the test statistic `{test_stat}`");
             return Err(error::parameter(py, message, hint));
         }

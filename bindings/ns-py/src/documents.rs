@@ -23,7 +23,7 @@ fn digest_of(py: Python<'_>, text: &[u8], algorithm: &str) -> PyResult<String> {
         "sha256" => DigestAlgorithm::Sha256,
         "md5" => DigestAlgorithm::Md5,
         other => {
-            let hint = Some("there are `sha256` and `md5`".to_owned());
+            let hint = Some("choose one of `sha256`, `md5`".to_owned());
             return Err(error::parameter(py, format!("unknown digest algorithm `{other}`"), hint));
         }
     };

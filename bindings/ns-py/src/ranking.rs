@@ -79,7 +79,7 @@ fn methods_of(py: Python<'_>, methods: Vec<String>) -> PyResult<RankingMethods> 
             "global" => wanted.global = true,
             "covariance" => wanted.covariance = true,
             unknown => {
-                let hint = Some("there are `classic`, `global` and `covariance`".to_owned());
+                let hint = Some("choose one of `classic`, `global`, `covariance`".to_owned());
                 return Err(error::parameter(py, format!("unknown ranking method `{unknown}`"), hint));
             }
         }

@@ -24,7 +24,7 @@ fn annotated<'py>(py: Python<'py>, analysis: &Analysis, result: &impl Serialize)
 /// Returns the test statistic that Python calls `name`.
 pub(crate) fn statistic(py: Python<'_>, name: &str) -> PyResult<TestStatistic> {
     TestStatistic::named(name).ok_or_else(|| {
-        let hint = Some("there are `qtilde`, `q`, `q0`, `t` and `ttilde`".to_owned());
+        let hint = Some("choose one of `qtilde`, `q`, `q0`, `t`, `ttilde`".to_owned());
         error::parameter(py, format!("unknown test statistic `{name}`"), hint)
     })
 }
@@ -89,7 +89,7 @@ pub(crate) fn one_sided(py: Python<'_>, name: &str) -> PyResult<TestStatistic> {
     if found.is_one_sided() {
         return Ok(found);
     }
-    let hint = Some("there are `qtilde`, `q` and `q0`".to_owned());
+    let hint = Some("choose one of `qtilde`, `q`, `q0`".to_owned());
     Err(error::parameter(py, format!("the test statistic `{name}` has no derivatives"), hint))
 }
 

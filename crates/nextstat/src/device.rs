@@ -56,7 +56,7 @@ pub fn session_with_inputs(backend: Backend, model: &Model, inputs: Inputs) -> R
 #[derive(Debug)]
 pub struct OnDevice {
     device: Device,
-    /// DeviceCounters of the device at the start.
+    /// Its counters at the start.
     before: DeviceCounters,
     accelerator: Accelerator,
 }

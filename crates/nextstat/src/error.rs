@@ -351,8 +351,10 @@ impl SettingsError {
                 let (asimov, at) = (named(&Setting::Asimov), named(&Setting::AsimovAt));
                 format!("`{asimov}` and `{at}` both give `{name}` a value")
             }
-            Self::NoAsimov(reason) => format!("the model has no Asimov data set at its starting values: {reason}"),
             Self::StoredFit(error) => error.to_string(),
+            Self::NoAsimov(reason) => {
+                format!("the model has no Asimov data set at the requested point: {}", unexpected(reason))
+            }
             Self::NotScannable { names } => {
                 format!("a scan or a contour takes one or two different parameters, not {}", quoted(names))
             }
@@ -379,6 +381,17 @@ impl SettingsError {
             }
             Self::Untestable { mu } => format!("`{}` must be finite, got {mu}", named(&Setting::Mu)),
         }
+    }
+}
+
+/// Returns why nothing can be expected there, without the data: those of an Asimov data set are the
+/// expected counts themselves.
+fn unexpected(reason: &NonFinite) -> String {
+    match reason {
+        NonFinite::Bin { place, expected, sample, sample_yield, .. } => {
+            format!("{place}: {expected} events expected (lowest yield: sample `{sample}`, {sample_yield})")
+        }
+        NonFinite::Constraint { .. } => reason.to_string(),
     }
 }
 

@@ -260,8 +260,7 @@ impl AsimovPoint {
         let data = expected::asimov(model, &point);
         match diagnose(model, &data, &point) {
             None => Ok(data),
-            // The message shows the observed data, not the Asimov data.
-            Some(reason) => Err(SettingsError::NoAsimov(diagnose(model, &model.observed, &point).unwrap_or(reason))),
+            Some(reason) => Err(SettingsError::NoAsimov(reason)),
         }
     }
 

@@ -140,9 +140,9 @@ fn report(model: &Model, domain: &Domain, ending: Ending<'_>, wanted: Uncertaint
         warnings: Vec::new(),
     };
     if indefinite {
-        result.warnings.push(
-            "the Hessian at the end of the fit is not positive definite, so this is no proper minimum".to_owned(),
-        );
+        result
+            .warnings
+            .push("the Hessian at the end of the fit is not positive definite, so this is not a minimum".to_owned());
     }
     result
 }

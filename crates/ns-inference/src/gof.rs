@@ -270,7 +270,7 @@ fn warnings(result: &FitResult, n_dof: i64, n_few: usize, n_bins: usize, n_undet
     let bad = (!result.converged).then(|| "the fit did not converge, so there is no p-value".to_owned());
     let n_at_bounds = result.at_bounds.len();
     let none = (n_dof <= 0).then(|| match n_at_bounds {
-        0 => "no degree of freedom is left: the model has a parameter for everything that was seen, and there is nothing to test"
+        0 => "the model has at least as many free parameters as data, so nothing can be tested"
             .to_owned(),
         n => format!("no degree of freedom is left if the parameters at a bound, {n}, count as free; toys do not count, and have a p-value"),
     });

@@ -22,7 +22,7 @@ use serde::Serialize;
 const BEYOND: f64 = 1e6;
 
 /// What is said where the last round has met lower minima still.
-const UNSETTLED: &str = "these limits are not settled: testing them has met lower minima than those they were found with; multi-start looks for more";
+const UNSETTLED: &str = "the limits may be wrong: the tests found a lower minimum than the search; use multi-start";
 
 /// By how much a statistic at a limit may differ when it is explored: √q_A, or CLs relative to the
 /// level.

@@ -12,7 +12,7 @@ use crate::result::NotParabolic;
 use crate::search::{Search, Suspect};
 use ns_core::{Model, SearchLikelihood};
 
-/// A rise of 2·(-ln L) that differs from 1 by more than this is no parabola's.
+/// A rise of 2·(-ln L) that differs from 1 by more than this is not a parabola's.
 const TOLERANCE: f64 = 0.1;
 
 /// The largest number of parameters that are looked at, in a model of up to [`SMALL`] parameters
@@ -148,10 +148,10 @@ fn deviation(found: &NotParabolic) -> f64 {
 
 /// Returns a warning about them.
 pub(crate) fn warning(found: &[NotParabolic]) -> Option<String> {
-    let warm_start = "MINOS gives asymmetric intervals";
+    let advice = "MINOS gives asymmetric intervals";
     if let [only] = found {
         return Some(format!(
-            "the uncertainty of `{}` is not parabolic: 2ΔNLL is {}; {warm_start}",
+            "the uncertainty of `{}` is not parabolic: 2ΔNLL is {}; {advice}",
             only.parameter,
             describe(only)
         ));
@@ -160,7 +160,7 @@ pub(crate) fn warning(found: &[NotParabolic]) -> Option<String> {
     let named = each.collect::<Vec<_>>().join(", ");
     let more = if found.len() > NAMED { format!(", and {} more", found.len() - NAMED) } else { String::new() };
     (!found.is_empty()).then(|| {
-        format!("the uncertainties of {} parameters are not parabolic: 2ΔNLL {named}{more}; {warm_start}", found.len())
+        format!("the uncertainties of {} parameters are not parabolic: 2ΔNLL {named}{more}; {advice}", found.len())
     })
 }
 

@@ -67,7 +67,7 @@ fn one_sigma() -> f64 {
     ONE_SIGMA
 }
 
-/// A parameter along which -ln L is no parabola within its standard deviation σ: its uncertainty
+/// A parameter along which -ln L is not a parabola within its standard deviation σ: its uncertainty
 /// does not describe the data.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NotParabolic {

@@ -51,7 +51,7 @@ def settings(
     require_model(model)
     if not isinstance(device, str) or device not in DEVICES:
         name = device if isinstance(device, str) else shown(device)
-        raise DeviceError(f"unknown device `{name}`; there are {listed(DEVICES)}")
+        raise DeviceError(f"unknown device `{name}`; choose one of {listed(DEVICES, 'or')}")
     if device not in ("auto", "cpu"):
         if not on_devices:
             error = DeviceError("this is computed on the CPU only")

@@ -236,5 +236,5 @@ def ranking_wanted(
     names("groups", [name for name, _ in patterns])
     wanted = names("methods", methods)
     if not wanted:
-        raise ParameterError("`methods` is empty: there are `classic`, `global` and `covariance`")
+        raise ParameterError("`methods` is empty: choose one of `classic`, `global`, `covariance`")
     return {"methods": wanted, "groups": patterns, "minos": flag("minos", minos)}

@@ -235,7 +235,7 @@ class DifferentiableSession:
             if block.name == name:
                 return block
         known = listed(block.name for block in self.blocks)
-        raise ParameterError(f"unknown block `{name}`; there are {known}")
+        raise ParameterError(f"unknown block `{name}`; choose one of {known}")
 
     def nll(self, params: ArrayLike, inputs: ArrayLike) -> tuple[Any, NDArray[np.float64], NDArray[np.float64]]:
         """Returns -ln L of the data and its gradients by the parameters (P) and by the inputs (M).

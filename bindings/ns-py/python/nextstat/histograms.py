@@ -531,7 +531,7 @@ class WorkspaceBuilder:
         settings = {name: {} for name in [*self._lumi_names(), *init, *bounds, *fixed]}
         for name in settings:
             if name not in sizes:
-                raise _error(f"parameter `{name}`", "no sample has it", f"there are {', '.join(sizes)}")
+                raise _error(f"parameter `{name}`", "no sample has it", f"choose one of {', '.join(sizes)}")
         for name in self._lumi_names():
             settings[name].update(_lumi(name, lumi))
         for name, value in init.items():

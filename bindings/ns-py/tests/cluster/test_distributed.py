@@ -342,7 +342,7 @@ def test_what_cannot_be_done_is_said(model):
         distributed.signal_grid(EXAMPLES / "background.json", EXAMPLES / "signals.json", patches="signal_301", on=1)
     with pytest.raises(TypeError, match="`parameter` is a pair of names"):
         distributed.profile_scan(model, parameter=("mu",), on=1)
-    with pytest.raises(TypeError, match="unknown option `fxied`; there are `data`"):
+    with pytest.raises(TypeError, match="unknown option `fxied`; choose one of `data`"):
         distributed.fit_toys(model, fxied={"mu": 1.0}, on=1)
     with pytest.raises(nextstat.ParameterError, match="`on` is 0, and must be at least 1"):
         distributed.fit_toys(model, on=0)

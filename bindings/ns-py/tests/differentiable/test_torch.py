@@ -202,7 +202,7 @@ def test_blocks_by_name_leave_the_rest_as_it_is():
     whole = values.clone().requires_grad_()
     nt.upper_limit(session, whole).backward()
     assert torch.allclose(part.grad, whole.grad[block.start : block.stop])
-    with pytest.raises(nextstat.ParameterError, match="unknown block `first/signal/jes`; there are `first/signal`"):
+    with pytest.raises(nextstat.ParameterError, match="unknown block `first/signal/jes`; choose one of `first/signal`"):
         nt.upper_limit(session, {"first/signal/jes": part})
     with pytest.raises(ValueError, match="has 3 bins, and 2 values were given"):
         nt.upper_limit(session, {"first/signal": part[:2]})

@@ -162,7 +162,7 @@ def test_data_and_prediction_are_those_of_the_yields():
 
 
 def test_what_a_figure_of_yields_cannot_show_is_said():
-    with pytest.raises(ValueError, match="a channel is needed; there are control_region, signal_region"):
+    with pytest.raises(ValueError, match="a channel is needed; choose one of control_region, signal_region"):
         plot.data_mc(made.yields())
     with pytest.raises(ValueError, match="has 4 bins, which do not have 4 edges"):
         plot.data_mc(made.yields(), "signal_region", edges=[1, 2, 3, 4])

@@ -78,7 +78,7 @@ impl EveryPatchArgs {
 }
 
 /// Returns the document of a patch with its name and its values by label, or the reason why there
-/// is no document.
+/// is not a document.
 fn document(set: &PatchSet, entry: &PatchEntry, answer: &PatchAnswer) -> Value {
     let labels = set.metadata().labels.iter().zip(&entry.values);
     let values: Map<String, Value> = labels.map(|(label, value)| (label.clone(), value_of(value))).collect();

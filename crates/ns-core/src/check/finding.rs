@@ -220,7 +220,7 @@ pub enum FindingKind {
         similar: Option<String>,
     },
     /// An observation of a channel that does not exist.
-    #[error("`{name}` was observed, but is no channel{}", meant(.similar))]
+    #[error("`{name}` has observed data, but is not a channel{}", meant(.similar))]
     UnusedObservation {
         /// The name.
         name: String,

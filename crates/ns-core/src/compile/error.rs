@@ -322,7 +322,7 @@ impl CompileError {
             },
             Self::MissingObservation { channel, unused } => {
                 let similar = crate::similar_name(channel, unused.iter().map(String::as_str))?;
-                Some(format!("/observations has `{similar}`, which is no channel; did you mean that?"))
+                Some(format!("/observations has `{similar}`, which is not a channel; did you mean that?"))
             }
             Self::NormSysNotPositive { .. } => {
                 Some("prune the modifier, or give its one-sided effect as lo = 1/hi".to_owned())

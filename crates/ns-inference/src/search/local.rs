@@ -246,8 +246,8 @@ impl<'a, L: SearchLikelihood + ?Sized> Search<'a, L> {
         None
     }
 
-    /// A point of vanishing derivative where -ln L curves down is no minimum: goes on from a lower
-    /// point along that direction, or says so.
+    /// A point of vanishing derivative where -ln L curves down is not a minimum: goes on from a
+    /// lower point along that direction, or says so.
     ///
     /// Flat directions, kinks and the edge of the domain have other explanations for such a
     /// Hessian, and are left to those.

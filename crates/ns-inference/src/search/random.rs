@@ -69,7 +69,8 @@ impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
             }
         }
         minima.sort_by(|(a, _), (b, _)| (!a.nll.is_finite()).cmp(&!b.nll.is_finite()).then(a.nll.total_cmp(&b.nll)));
-        // A point that was reached but is no minimum counts only if it is lower than every minimum.
+        // A point that was reached but is not a minimum counts only if it is lower than every
+        // minimum.
         if let Some(first) =
             minima.iter().position(|(m, _)| m.converged() && m.nll <= minima[0].0.nll + distinct(m.nll))
         {

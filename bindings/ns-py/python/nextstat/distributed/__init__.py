@@ -68,7 +68,7 @@ def _given(model: Model, options: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the settings of a call on a worker."""
     for name in options:
         if name not in _OPTIONS:
-            raise TypeError(f"unknown option `{name}`; there are {listed(_OPTIONS)}")
+            raise TypeError(f"unknown option `{name}`; choose one of {listed(_OPTIONS, 'or')}")
     return settings(model, **{"threads": 1, **options})
 
 
@@ -411,7 +411,7 @@ def signal_grid(
 
 def _known(procedure: str) -> None:
     if procedure not in _work.PUBLIC:
-        raise ValueError(f"unknown procedure `{procedure}`; there are {listed(sorted(_work.PUBLIC))}")
+        raise ValueError(f"unknown procedure `{procedure}`; choose one of {listed(sorted(_work.PUBLIC), 'or')}")
 
 
 def _single_thread(procedure: str) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def axes_of(ax):
 
 
 def literal(name):
-    """`name` as matplotlib shows it letter by letter: a dollar sign is no formula.
+    """`name` as matplotlib shows it letter by letter: a dollar sign does not begin a formula.
 
     >>> print(literal("cost in $, not in $"))
     cost in \\$, not in \\$

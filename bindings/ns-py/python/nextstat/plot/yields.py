@@ -109,7 +109,7 @@ def _channel(result, name):
         name = names[0]
     if name not in names:
         wrong = "a channel is needed" if name is None else f"there is no channel `{name}`"
-        raise ValueError(f"{wrong}; there are {', '.join(names)}")
+        raise ValueError(f"{wrong}; choose one of {', '.join(names)}")
     return result.channels[names.index(name)]
 
 
@@ -119,7 +119,7 @@ def _edges(edges, result, place):
         known = [found["channel"] for found in result.channels]
         for name in edges:
             if name not in known:
-                raise ValueError(f"`edges` are of a channel `{name}`, which is not there; there are {', '.join(known)}")
+                raise ValueError(f"`edges` are of a channel `{name}`, which is not there; choose one of {', '.join(known)}")
         edges = edges.get(channel)
     if edges is None:
         return numpy.arange(n_bins + 1) - 0.5
@@ -165,7 +165,7 @@ def _largest(samples, signal, top):
     """Yields by sample, with the smallest samples, but not the signal, summed as `others`."""
     unknown = [name for name in signal if name not in samples]
     if unknown:
-        raise ValueError(f"there is no sample `{unknown[0]}`; there are {', '.join(samples)}")
+        raise ValueError(f"there is no sample `{unknown[0]}`; choose one of {', '.join(samples)}")
     small = sorted((name for name in samples if name not in signal), key=lambda name: -numpy.sum(samples[name]))
     small = [] if top is None else small[max(top - len(signal), 0) :]
     if len(small) < 2:

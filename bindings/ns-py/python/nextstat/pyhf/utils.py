@@ -19,7 +19,7 @@ def digest(obj, algorithm="sha256"):
     Raises
     ------
     ValueError
-        For something that is no document, or an algorithm that `hashlib` does not have.
+        For something that is not a document, or an algorithm that `hashlib` does not have.
     """
     try:
         text = json.dumps(obj, sort_keys=True, ensure_ascii=False).encode("utf8")

@@ -204,4 +204,4 @@ def _named(name):
     try:
         return _STATISTICS[name]
     except KeyError:
-        raise InvalidTestStatistic(f"unknown test statistic `{name}`; there are {', '.join(_STATISTICS)}") from None
+        raise InvalidTestStatistic(f"unknown test statistic `{name}`; choose one of {', '.join(_STATISTICS)}") from None
