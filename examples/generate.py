@@ -8,12 +8,15 @@ background.json    shapes.json without its signal
 signal.json        a JSON patch that adds the signal to background.json
 signals.json       a patch set for background.json with three signal masses
 points.json        two points to evaluate simple.json at
+
+The Python package has copies of those that `nextstat.example` offers.
 """
 import hashlib
 import json
 from pathlib import Path
 
 HERE = Path(__file__).parent
+PACKAGED = HERE.parent / "bindings/ns-py/python/nextstat/examples"
 
 
 def modifier(name, kind, data=None):
@@ -172,7 +175,8 @@ def main():
         "points": [[1.0, 1.0, 1.0], [0.0, 1.1, 0.9]],
     }
     for name, document in documents.items():
-        (HERE / f"{name}.json").write_text(text(document) + "\n", encoding="utf-8")
+        for folder in (HERE, PACKAGED) if name in ("shapes", "simple") else (HERE,):
+            (folder / f"{name}.json").write_text(text(document) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

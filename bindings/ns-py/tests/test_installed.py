@@ -13,6 +13,7 @@ import pytest
 from nextstat import _installed
 from nextstat.__main__ import VERBS as PYTHON_VERBS
 from nextstat._installed import other_distribution
+from nextstat._models import EXAMPLES
 
 
 def _distribution():
@@ -21,6 +22,18 @@ def _distribution():
     except importlib.metadata.PackageNotFoundError:
         pytest.skip("the package is not installed, but imported from its sources")
     return found
+
+
+def test_the_examples_are_those_of_the_repository(root):
+    folder = Path(nextstat.__file__).with_name("examples")
+    assert sorted(path.stem for path in folder.iterdir()) == list(EXAMPLES)
+    for path in folder.iterdir():
+        assert path.read_bytes() == (root / "examples" / path.name).read_bytes()
+
+
+def test_an_unknown_example_is_refused():
+    with pytest.raises(nextstat.ParameterError, match="unknown example `shape`; choose one of `shapes` or `simple`"):
+        nextstat.example("shape")
 
 
 def test_the_version_is_the_workspaces(root):

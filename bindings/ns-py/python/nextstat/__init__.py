@@ -26,7 +26,7 @@ from ._legacy import (
     has_metal,
     hypotest_qtilde_toys_gpu,
 )
-from ._models import asimov_data, load_workspace, model_of
+from ._models import asimov_data, example, load_workspace, model_of
 from ._nextstat import (
     DataError,
     DeviceError,
@@ -111,6 +111,7 @@ __all__ = [
     "devices",
     "digest",
     "every_patch",
+    "example",
     "fit",
     "fit_toys",
     "fit_toys_batch_gpu",

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import _nextstat
 from ._arguments import names, path_of, require_model, text
-from ._errors import shown
-from ._nextstat import Model, WorkspaceError
+from ._errors import listed, shown
+from ._nextstat import Model, ParameterError, WorkspaceError
 from ._results import FitResult
 from ._sources import is_json, json_bytes
 
@@ -25,6 +25,38 @@ if TYPE_CHECKING:
     from ._arguments import Interpolation, Poi
 
     StoredFit: TypeAlias = FitResult | Mapping[str, Any] | str | os.PathLike[str]
+
+
+#: The workspaces that come with the package.
+EXAMPLES = ("shapes", "simple")
+
+
+def example(name: str = "shapes") -> Model:
+    """Returns the model of an example workspace, which comes with the package.
+
+    Parameters
+    ----------
+    name : ``"shapes"`` or ``"simple"``
+        ``"shapes"`` is a search with a signal region of four bins, a control region of three, and
+        18 parameters; ``"simple"`` has one channel of two bins and three parameters.
+
+    Raises
+    ------
+    ParameterError
+        A name of no example.
+
+    Examples
+    --------
+    >>> import nextstat
+    >>> model = nextstat.example("simple")
+    >>> model
+    <nextstat.Model `Measurement`: 1 channel, 2 bins, 3 parameters, parameter of interest `mu`>
+    >>> round(nextstat.fit(model).value("mu"), 3)
+    0.508
+    """
+    if text("name", name) not in EXAMPLES:
+        raise ParameterError(f"unknown example `{name}`; choose one of {listed(EXAMPLES, 'or')}")
+    return load_workspace(os.path.join(os.path.dirname(__file__), "examples", f"{name}.json"))
 
 
 def load_workspace(
