@@ -19,9 +19,7 @@ use serde_json::{Value, json};
 ///
 /// ```
 /// use nextstat::curves::{AxisRequest, ScanRequest};
-/// use nextstat::{Analysis, CompiledModel, Settings};
-/// use ns_inference::monitor::NoMonitor;
-/// use ns_inference::scan::ScanValues;
+/// use nextstat::{Analysis, CompiledModel, NoMonitor, ScanValues, Settings};
 ///
 /// # let workspace = std::fs::read("../../examples/simple.json").unwrap();
 /// # let model = CompiledModel::from_json(&workspace, &Default::default())?;

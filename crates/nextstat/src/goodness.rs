@@ -18,8 +18,7 @@ use serde_json::{Value, json};
 ///
 /// ```
 /// use nextstat::goodness::GoodnessRequest;
-/// use nextstat::{Analysis, CompiledModel, Settings};
-/// use ns_inference::monitor::NoMonitor;
+/// use nextstat::{Analysis, CompiledModel, NoMonitor, Settings};
 ///
 /// # let workspace = std::fs::read("../../examples/simple.json").unwrap();
 /// # let model = CompiledModel::from_json(&workspace, &Default::default())?;

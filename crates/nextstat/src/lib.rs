@@ -48,6 +48,9 @@
 //!
 //! [`CompiledModel::check`] looks for problems of a model before any fit.
 //!
+//! The types of the engine that these requests and results are made of are re-exported here, so
+//! that a program needs no other crate.
+//!
 //! # Errors
 //!
 //! [`Error`] has every reason why a procedure has no result; [`Hint`] has advice. A fit that does
@@ -90,3 +93,12 @@ pub use fit::FitRequest;
 pub use model::CompiledModel;
 pub use provenance::Provenance;
 pub use settings::{DataSource, Settings};
+
+// The engine's types that settings, requests and results are made of.
+pub use ns_core::{CompileOptions, Data, Model, PoiChoice};
+pub use ns_device::Backend;
+pub use ns_inference::FitResult;
+pub use ns_inference::monitor::{Monitor, NoMonitor};
+pub use ns_inference::scan::ScanValues;
+pub use ns_inference::test_statistic::TestStatistic;
+pub use ns_translate::{DocumentSource, LoadRequest};

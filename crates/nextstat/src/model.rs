@@ -15,8 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// A compiled model with the workspace that it was made of. Clones share everything.
 ///
 /// ```
-/// use nextstat::CompiledModel;
-/// use ns_translate::{DocumentSource, LoadRequest};
+/// use nextstat::{CompiledModel, DocumentSource, LoadRequest};
 ///
 /// let path = DocumentSource::Path("../../examples/simple.json".into());
 /// let model = CompiledModel::load(&LoadRequest::new(path), &Default::default())?;

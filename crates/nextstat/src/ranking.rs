@@ -13,8 +13,7 @@ use serde_json::{Value, json};
 ///
 /// ```
 /// use nextstat::ranking::RankingRequest;
-/// use nextstat::{Analysis, CompiledModel, Settings};
-/// use ns_inference::monitor::NoMonitor;
+/// use nextstat::{Analysis, CompiledModel, NoMonitor, Settings};
 ///
 /// # let workspace = std::fs::read("../../examples/shapes.json").unwrap();
 /// # let model = CompiledModel::from_json(&workspace, &Default::default())?;

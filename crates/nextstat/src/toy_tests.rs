@@ -21,8 +21,7 @@ use std::ops::{ControlFlow, Range};
 ///
 /// ```
 /// use nextstat::toy_tests::ToyTestRequest;
-/// use nextstat::{Analysis, CompiledModel, Error, Settings};
-/// use ns_inference::monitor::NoMonitor;
+/// use nextstat::{Analysis, CompiledModel, Error, NoMonitor, Settings};
 ///
 /// # let workspace = std::fs::read("../../examples/simple.json").unwrap();
 /// # let model = CompiledModel::from_json(&workspace, &Default::default())?;

@@ -77,8 +77,7 @@ impl ToyPart {
 ///
 /// ```
 /// use nextstat::toys::ToysRequest;
-/// use nextstat::{Analysis, CompiledModel, Error, Settings};
-/// use ns_inference::monitor::NoMonitor;
+/// use nextstat::{Analysis, CompiledModel, Error, NoMonitor, Settings};
 ///
 /// # let workspace = std::fs::read("../../examples/simple.json").unwrap();
 /// # let model = CompiledModel::from_json(&workspace, &Default::default())?;
