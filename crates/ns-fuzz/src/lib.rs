@@ -6,6 +6,19 @@
 //! fit of it returns, and never calls a value that is not finite converged. Two engines call these
 //! functions: libFuzzer (`fuzz/`), for any time, and the short run of `tests/fuzz/main.rs`, with
 //! the fixed [`mutate()`](mutate::mutate).
+//!
+//! | item | contents |
+//! |---|---|
+//! | [`workspace`], [`patch`], [`patchset`] | one check for each kind of document |
+//! | [`FuzzStage`] | how far some bytes came |
+//! | [`mod@mutate`] | inputs made of seeds, the same ones in every run |
+//!
+//! ```
+//! use ns_fuzz::FuzzStage;
+//!
+//! assert_eq!(ns_fuzz::workspace(b"not JSON"), FuzzStage::Refused);
+//! assert_eq!(ns_fuzz::workspace(ns_fuzz::PATCHED), FuzzStage::Fitted);
+//! ```
 
 pub mod mutate;
 

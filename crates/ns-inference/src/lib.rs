@@ -36,13 +36,22 @@
 //!
 //! ```
 //! use ns_compute::CpuLikelihood;
-//! use ns_core::spec::ModifierData::{NormFactor, NormSys};
+//! use ns_core::{CompileOptions, compile};
 //! use ns_inference::{FitOptions, Problem, fit};
-//! use ns_testkit::small::{one_channel, sample};
 //!
-//! let signal = sample("signal", &[5.0], &[("mu", NormFactor)]);
-//! let background = sample("background", &[50.0], &[("norm", NormSys { lo: 0.9, hi: 1.1 })]);
-//! let model = one_channel(vec![signal, background], &[60.0]);
+//! let workspace = br#"{
+//!     "version": "1.0.0",
+//!     "channels": [{"name": "SR", "samples": [
+//!         {"name": "signal", "data": [5.0],
+//!          "modifiers": [{"name": "mu", "type": "normfactor", "data": null}]},
+//!         {"name": "background", "data": [50.0],
+//!          "modifiers": [{"name": "norm", "type": "normsys", "data": {"hi": 1.1, "lo": 0.9}}]}
+//!     ]}],
+//!     "observations": [{"name": "SR", "data": [60.0]}],
+//!     "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": []}}]
+//! }"#;
+//! let workspace = ns_translate::pyhf::read_workspace(workspace)?;
+//! let model = compile(&workspace, &CompileOptions::default())?;
 //!
 //! let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
 //! let result = fit(&mut Problem::new(&model, &mut likelihood, &options));
@@ -50,6 +59,7 @@
 //! assert!(result.converged && (result.bestfit[mu] - 2.0).abs() < 1e-6);
 //! // √(60 + 5²)/5, up to the curvature of the interpolation.
 //! assert!((result.uncertainties[mu].unwrap() - 1.844).abs() < 1e-2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 pub mod accelerator;

@@ -7,18 +7,28 @@ use ns_core::{Data, DataLikelihood, Model};
 ///
 /// ```
 /// use ns_compute::CpuLikelihood;
-/// use ns_core::spec::ModifierData::NormFactor;
+/// use ns_core::{CompileOptions, compile};
 /// use ns_inference::limit::{LimitOptions, limit};
 /// use ns_inference::{FitOptions, Problem};
-/// use ns_testkit::small::{one_channel, sample};
 ///
-/// let signal = sample("signal", &[5.0], &[("mu", NormFactor)]);
-/// let model = one_channel(vec![signal, sample("background", &[50.0], &[])], &[50.0]);
+/// let workspace = br#"{
+///     "version": "1.0.0",
+///     "channels": [{"name": "SR", "samples": [
+///         {"name": "signal", "data": [5.0],
+///          "modifiers": [{"name": "mu", "type": "normfactor", "data": null}]},
+///         {"name": "background", "data": [50.0], "modifiers": []}
+///     ]}],
+///     "observations": [{"name": "SR", "data": [50.0]}],
+///     "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": []}}]
+/// }"#;
+/// let workspace = ns_translate::pyhf::read_workspace(workspace)?;
+/// let model = compile(&workspace, &CompileOptions::default())?;
 /// let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
 /// let mut problem = Problem::new(&model, &mut likelihood, &options);
 /// let limits = limit(&mut problem, model.poi().unwrap(), LimitOptions::default());
 /// // 15.17 events: where 2 (s - 50 ln(1 + s/50)) is 1.96².
 /// assert!((limits.observed.unwrap() - 15.17 / 5.0).abs() < 1e-2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Problem<'a, L: ?Sized> {

@@ -5,6 +5,19 @@
 //! Names in documents and model files are arbitrary text. If they are printed as they are, control
 //! characters command the terminal, bidirectional controls reorder the numbers beside a name, and
 //! invisible characters make different names look the same.
+//!
+//! | function | what it does |
+//! |---|---|
+//! | [`escape`], [`escape_lines`], [`escape_arguments`] | text, lines and arguments that are safe to print |
+//! | [`is_visible`] | whether a character is printed as it is |
+//! | [`look_at_stdout`], [`is_stdout_closed`] | whether a reader such as `head` still reads |
+//! | [`unknown_instruction_set`] | a warning of a `NEXTSTAT_ISA` that names no instruction set |
+//!
+//! ```
+//! // A name that would print backwards is shown with its control character.
+//! assert_eq!(ns_terminal::escape("mu\u{202e}"), r"mu\u{202e}");
+//! assert_eq!(ns_terminal::escape_lines("one\ntwo\u{7}"), "one\ntwo\\u{7}");
+//! ```
 
 mod isa;
 mod stdout;

@@ -1,5 +1,25 @@
 //! Development only: random and small workspaces, published ones, points to evaluate them at, and
 //! assertions. Shipped code never depends on it.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`small`] | models by hand, whose results are known |
+//! | [`random`] | workspaces and points from a seed |
+//! | [`multimodal`] | models with several minima, by cause |
+//! | [`exhaustive`] | the lowest minimum by a long search: what `ns_inference::search` must find |
+//! | [`published`] | published likelihoods with reference numbers |
+//! | [`parity`] | how far a device may be off the CPU |
+//!
+//! ```
+//! use ns_core::spec::ModifierData::NormFactor;
+//! use ns_testkit::assert_close;
+//! use ns_testkit::small::{one_channel, sample};
+//!
+//! let signal = sample("signal", &[5.0], &[("mu", NormFactor)]);
+//! let model = one_channel(vec![signal, sample("background", &[50.0], &[])], &[60.0]);
+//! assert_eq!(model.parameters.names, ["mu"]);
+//! assert_close(model.observed.main[0], 60.0, 0.0, "the observed count");
+//! ```
 
 pub mod exhaustive;
 pub mod multimodal;
