@@ -136,7 +136,7 @@ def measure(steps: Steps, programs: dict[str, pathlib.Path], device: str, toys: 
     if device == "emulated":
         steps.skip("hardware tests of ns-device", "no hardware")
     else:
-        steps.run("hardware tests of ns-device", [programs["hardware"], "hardware::", "--nocapture"])
+        steps.run("hardware tests of ns-device", [programs["hardware"], "hardware::", "--ignored", "--nocapture"])
     # The device's own tests: values, gradients, steps, fits and ensembles of random, odd and
     # published models, within testdata/parity.json.
     ignored = ["--include-ignored"] if (SHARED / "data").is_dir() else []
