@@ -1,5 +1,5 @@
-# Every task of the project, by name. `make help` lists them.
-# Needs Rust >= 1.95, a C++ compiler and Python >= 3.10; nothing else unless a line says so.
+# Every task of the project, by name. `make help` lists them. Needs Rust >= 1.95, a C compiler, for
+# tests a C++ compiler, and Python >= 3.10; nothing else unless a line says so.
 
 PYTHON ?= python3
 CARGO ?= cargo
@@ -7,12 +7,19 @@ CARGO ?= cargo
 FUZZ_SECONDS ?= 60
 # Where `make peers` installs other engines, and `make bench-peers` looks for them.
 PEERS_DIR ?= .peers
-# A copy of cabinetry's git repository, whose head `make compat` tests too; skipped where there is none.
+# A copy of cabinetry's git repository, whose head `make compat` tests too; skipped where there is
+# none.
 CABINETRY_HEAD ?=
-# Published likelihoods with reference numbers; what needs them says so and skips where they are absent.
-DATA_DIR ?= ../shared/data
+# Published likelihoods, with reference numbers where there is a cases.json; what needs them says so
+# and skips where they are absent. `make data` writes into `data` unless another folder is named.
+DATA_DIR ?= $(or $(NEXTSTAT_DATA),$(wildcard ../shared/data),data)
+FETCHED_DATA_DIR = $(if $(filter file,$(origin DATA_DIR)),data,$(DATA_DIR))
 # The reference models of torchless; the tests that need them are ignored where they are absent.
 TORCHLESS_DATA ?= ../shared/torchless
+# Tests run in folders of their own, so they get absolute paths.
+export NEXTSTAT_DATA := $(abspath $(DATA_DIR))
+override TORCHLESS_DATA := $(abspath $(TORCHLESS_DATA))
+export TORCHLESS_DATA
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 NEXTSTAT = $(TARGET_DIR)/release/nextstat
 
@@ -21,7 +28,8 @@ NEXTSTAT = $(TARGET_DIR)/release/nextstat
 VENV ?= .venv
 EXTRAS ?= test,plot,progress,dask,xmlio
 TEST_EXTRAS ?= $(EXTRAS),jax
-# A Python that may have PyTorch already (Debian: python3-torch and python3-venv): from the package index it would be 5.4 GB.
+# A Python that may have PyTorch already (Debian: python3-torch and python3-venv): from the package
+# index it would be 5.4 GB.
 TORCH_PYTHON ?= /usr/bin/python3
 
 # Options of scripts/prose.py in `make check`, such as `--only docs`.
@@ -43,16 +51,16 @@ py: ## build the Python package and install it into .venv
 
 test: test-rust test-python test-torch ## run all tests: Rust's, and the Python package's from its wheel in a clean .venv
 
-# Tests that need published likelihoods, or the reference models of torchless, are ignored unless
-# these are there; then absent ones are failures. What takes many minutes (`many_models`) stays
-# ignored.
-HAS_DATA = $(wildcard $(DATA_DIR))
+# Tests that need published likelihoods with reference numbers, or the reference models of
+# torchless, are ignored unless these are there; then absent ones are failures. What takes many
+# minutes (`many_models`) and what needs a GPU (`hardware::`) stay ignored.
+HAS_DATA = $(wildcard $(DATA_DIR)/cases.json)
 HAS_TORCHLESS_DATA = $(wildcard $(TORCHLESS_DATA))
-WITH_DATA = --include-ignored --skip many_models
+WITH_DATA = --include-ignored --skip many_models --skip hardware::
 test-rust: ## run the Rust tests, a short fuzz run with a fixed number of inputs included
 	$(CARGO) test --workspace --locked $(if $(and $(HAS_DATA),$(HAS_TORCHLESS_DATA)),-- $(WITH_DATA))
 ifeq (,$(and $(HAS_DATA),$(HAS_TORCHLESS_DATA)))
-	$(if $(HAS_DATA),$(CARGO) test --workspace --exclude torchless --locked -- $(WITH_DATA),@echo "note: tests that need the published likelihoods are ignored: there is no $(DATA_DIR)")
+	$(if $(HAS_DATA),$(CARGO) test --workspace --exclude torchless --locked -- $(WITH_DATA),@echo "note: tests that need the published likelihoods are ignored: there is no $(DATA_DIR)/cases.json")
 	$(if $(HAS_TORCHLESS_DATA),$(CARGO) test --package torchless --locked -- $(WITH_DATA),@echo "note: tests that need the reference models of torchless are ignored: there is no $(TORCHLESS_DATA)")
 endif
 
@@ -68,7 +76,8 @@ test-torch: test-python ## run the tests of gradients with the PyTorch of TORCH_
 check: ## formatting, lints, words and widths, documentation, licences, and known vulnerabilities where cargo-deny is installed (needs the network)
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
-	@if $(VENV)/bin/ruff --version >/dev/null 2>&1; then $(VENV)/bin/ruff check bindings/ns-py scripts benches compat docs/assets; fi
+	@if $(VENV)/bin/ruff --version >/dev/null 2>&1; then $(VENV)/bin/ruff check bindings/ns-py scripts benches compat docs/assets; \
+	else echo "warning: skipped: ruff, which $(VENV) does not have (make test-python installs it)"; fi
 	$(PYTHON) scripts/prose_test.py
 	$(PYTHON) scripts/prose.py $(PROSE)
 	$(PYTHON) scripts/torchless_mutate.py --check
@@ -97,7 +106,8 @@ bench-peers: build ## compare fits and procedures with the peers; appends to ben
 	$(PYTHON) benches/peers.py --peers $(PEERS_DIR) --data $(DATA_DIR) --bin $(TARGET_DIR)/release
 	$(PYTHON) benches/procedures.py --peers $(PEERS_DIR) --data $(DATA_DIR) --bin $(TARGET_DIR)/release
 
-# `CANDLE=1` builds candle, too: a project of its own with its own dependencies, for this machine's processor (minutes, 0.5 GB).
+# `CANDLE=1` builds candle, too: a project of its own with its own dependencies, for this machine's
+# processor (minutes, 0.5 GB).
 CANDLE_TARGET = $(abspath $(TARGET_DIR))/candle
 
 bench-transformers: ## compare torchless with llama.cpp, PyTorch and, with CANDLE=1, candle; appends to benches/RECORD.md (half an hour, 3 GB)
@@ -115,11 +125,13 @@ cli-page: build ## write docs/cli.md from the help texts
 	$(PYTHON) scripts/cli_page.py --nextstat $(NEXTSTAT) --write docs/cli.md
 
 # What `make docs` is built with; the notebooks on the site are executed where this has the package.
+# The sources alone would hide it: they lack the extension module.
 DOCS_VENV ?= .venv-docs
+HAS_PACKAGE = $(wildcard $(DOCS_VENV)/lib/python3*/site-packages/nextstat)
 
 docs: ## build the documentation site into site/, strictly; nothing is loaded from other hosts
 	@test -x $(DOCS_VENV)/bin/mkdocs || { $(PYTHON) -m venv $(DOCS_VENV) && $(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r docs/requirements.txt; }
-	NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(CURDIR)/bindings/ns-py/python $(DOCS_VENV)/bin/python -m mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(if $(HAS_PACKAGE),,PYTHONPATH=$(CURDIR)/bindings/ns-py/python) $(DOCS_VENV)/bin/python -m mkdocs build --strict
 
 figures: ## draw the figures of the documentation again (wants the package with its extra `plot` in .venv)
 	$(VENV)/bin/python docs/assets/figures.py
@@ -183,5 +195,5 @@ dist-test: ## test what `make dist` built in bare Debian roots without Rust, on 
 # A mirror with the layout of DATA_DIR, in place of the public records.
 DATA_MIRROR ?=
 
-data: ## fetch the published likelihoods into DATA_DIR, by DOI or URL, and check them
-	$(PYTHON) scripts/fetch_data.py $(DATA_DIR) $(if $(DATA_MIRROR),--base-url $(DATA_MIRROR))
+data: ## fetch the published likelihoods into `data`, or the DATA_DIR that is given, by DOI or URL, and check them
+	$(PYTHON) scripts/fetch_data.py $(FETCHED_DATA_DIR) $(if $(DATA_MIRROR),--base-url $(DATA_MIRROR))
