@@ -3,6 +3,7 @@
 distribution.
 
     dist.py [--out dist] [--only PART ...] [--build-std] [--tools FOLDER]
+    dist.py --notices-only TARGET     write only what a wheel for this target says of linked crates
 
 Writes wheels for manylinux2014 (glibc 2.17 and newer) on x86-64 and aarch64, a static x86-64 binary
 of the command with its licences, the source distribution, and SHA256SUMS into the output folder.
@@ -245,11 +246,15 @@ def main():
     parser.add_argument("--only", action="append", choices=PARTS, help="what is built (default: everything)")
     parser.add_argument("--build-std", action="store_true", help="compile Rust's standard library from rust-src")
     parser.add_argument("--tools", type=pathlib.Path, help="the environment of the tools (default: dist-tools in the target folder)")
+    parser.add_argument("--notices-only", metavar="TARGET", help="write THIRD-PARTY.txt into the package, for a wheel that is built by other means")
     arguments = parser.parse_args()
     arguments.only = arguments.only or PARTS
     arguments.out = arguments.out.absolute()
     try:
-        build(arguments)
+        if arguments.notices_only:
+            NOTICES.write_text(notices("ns-py", arguments.notices_only, os.environ), "utf-8")
+        else:
+            build(arguments)
     except Failure as failure:
         print(f"error: {failure.args[0]}", file=sys.stderr)
         for hint in failure.args[1:]:
