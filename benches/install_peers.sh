@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs the engines that benches/peers.py and benches/transformers.py compare with, each in an environment of its own under $PEERS_DIR.
-# One of them has the import name that ours will have, so they must never share an environment.
+# Installs the engines that benches/peers.py and benches/transformers.py compare with, each in an
+# environment of its own under $PEERS_DIR. One of them has the import name that ours will have, so
+# they must never share an environment.
 set -eu
 python=${PYTHON:-python3}
 folder=${PEERS_DIR:-.peers}

@@ -5,8 +5,8 @@
     prose.py --fix-width [--only PATH ...]  rewrap paragraphs with a line of more than 100 columns
     prose.py --words                        print the list of words as JSON
 
-Comments are those of Rust, C++ and Python that have a line of their own, and docstrings. The
-meaning of the preferred words is in the glossary of the documentation. Standard library only.
+Comments are those that have a line of their own, in Rust, C++, Python, configuration, make and the
+shell, and docstrings. The meaning of the preferred words is in the glossary of the documentation. Standard library only.
 """
 
 import argparse
@@ -26,7 +26,7 @@ WIDTH = 100
 RUST_LIKE = {".rs", ".h", ".hpp", ".cpp", ".c", ".cu", ".metal"}
 PYTHON = {".py", ".pyi"}
 MARKDOWN = {".md"}
-OTHER = {".toml", ".sh", ".yml", ".yaml", ""}
+OTHER = {".toml", ".sh", ".yml", ".yaml", ".cff", ""}
 # Sources of other projects, data, and the files of this check.
 SKIP = re.compile(r"(^|/)(testdata|third_party|site|snapshots)/|\.lock$|LICENSE|^scripts/prose(_test)?\.py$|^benches/RECORD\.md$")
 
@@ -260,7 +260,23 @@ def markdown_blocks(text: str) -> list[Block]:
     return [Block(0, [""] * len(lines), lines, is_markdown=True)]
 
 
-BLOCKS = {"rust": rust_blocks, "python": python_blocks, "markdown": markdown_blocks}
+def other_blocks(text: str) -> list[Block]:
+    """Runs of full-line comments of configuration, make and the shell."""
+    blocks: list[Block] = []
+    for number, line in enumerate(text.split("\n")):
+        found = re.match(r"^(\s*#)( ?)(?!!)(.*)$", line)
+        if not found:
+            continue
+        last = blocks[-1] if blocks else None
+        if last and last.start + len(last.lines) == number and last.marker == found[1] + " ":
+            last.heads.append(found[1] + found[2])
+            last.lines.append(found[3])
+        else:
+            blocks.append(Block(number, [found[1] + found[2]], [found[3]], marker=found[1] + " "))
+    return blocks
+
+
+BLOCKS = {"rust": rust_blocks, "python": python_blocks, "markdown": markdown_blocks, "other": other_blocks}
 
 FENCE = re.compile(r"^\s*(```+|~~~+)")
 ITEM = re.compile(r"^(\s*(?:[-*+]|\d+[.)]) +(?:\[[ x]\] +)?)")

@@ -28,6 +28,12 @@ class Words(unittest.TestCase):
         for line in ("let held_there = 1;", "fn refuse_twins() {}", "struct RowSlopes;", "fn across_folds()", "is_held"):
             self.assertTrue(says(line), line)
 
+    def test_calls_that_hold_and_things_that_are_no_things_are_found(self):
+        for line in ("hold_one(a)", "// this is no minimum", "a back end"):
+            self.assertTrue(says(line), line)
+        for line in ("threshold(a)", "// there is no document", "a backend"):
+            self.assertEqual(says(line), [], line)
+
     def test_legitimate_words_are_left_alone(self):
         for line in (
             "values.iter().fold(0.0, f64::max)",
@@ -56,6 +62,11 @@ class Words(unittest.TestCase):
 
 
 class Width(unittest.TestCase):
+    def test_comments_of_configuration_are_measured(self):
+        text = f"#!/bin/sh {LONG}\n# {LONG}\nkey: value  # {LONG}\n  # {LONG}\n"
+        for path in ("Cargo.toml", "Makefile", "CITATION.cff", ".github/workflows/ci.yml", ".ci/run"):
+            self.assertEqual(wide(text, path), [2, 4], path)
+
     def test_comments_of_a_line_of_their_own_are_measured(self):
         text = f"// {LONG}\nlet x = 1; // {LONG}\n/// {LONG}\n"
         self.assertEqual(wide(text, "a.rs"), [1, 3])
