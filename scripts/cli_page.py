@@ -11,10 +11,10 @@ import textwrap
 
 INTRODUCTION = """# The command
 
-Every verb reads a workspace: `nextstat VERB [WORKSPACE|-]`. A terminal gets a table of the result;
-a pipe or a file gets all of it as JSON. Warnings and errors go to standard error. This page has the
-help text of each verb, as `nextstat VERB -h` prints it; tests compare them. It is written by `make
-cli-page`; do not edit it.
+Most verbs read a workspace: `nextstat VERB [WORKSPACE|-]`. A terminal gets a table of the result;
+a pipe or a file gets all of it as JSON. `digest`, `patchset list` and `completions` write text.
+Warnings and errors go to standard error. This page has the help text of each verb, as
+`nextstat VERB -h` prints it; tests compare them. It is written by `make cli-page`; do not edit it.
 
 - A workspace is pyhf JSON (schema 1.0.0), plain or compressed as `.gz` or `.zst`. `-` is standard
   input. `--input FILE` is the same as the argument.

@@ -16,9 +16,24 @@ SUBCOMMANDS = {
     "significance": [],
     "hypotest-toys": ["--n-toys", "20"],
     "toys": ["--n-toys", "20"],
+    "evaluate": [],
     "check": [],
     "inspect": [],
 }
+
+
+def test_the_page_lists_the_keys_of_verbs_without_a_model(root, examples_folder):
+    page = (root / "docs/reference/json.md").read_text("utf-8")
+    parts = {part.split("\n")[0]: part for part in page.split("\n## ")}
+    for arguments in (
+        ["devices"],
+        ["patchset", "inspect", "examples/signals.json"],
+        ["patchset", "verify", "examples/background.json", "examples/signals.json"],
+    ):
+        assert nextstat.command(arguments).json().keys() <= _keys(parts[arguments[0]]), arguments
+    every = ["limit", "examples/background.json", "--patchset", "examples/signals.json", "--every-patch"]
+    keys = _keys(page.split("\n## ")[0]) | _keys(parts["Every patch of a set"])
+    assert nextstat.command(every).json().keys() <= keys
 
 
 def _keys(text):
