@@ -102,3 +102,8 @@ pub use ns_inference::monitor::{Monitor, NoMonitor};
 pub use ns_inference::scan::ScanValues;
 pub use ns_inference::test_statistic::TestStatistic;
 pub use ns_translate::{DocumentSource, LoadRequest};
+
+/// The examples of `docs/rust.md`, run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust.md")]
+pub struct RustGuide;

@@ -106,8 +106,3 @@ pub use fit::fit;
 pub use options::{FitOptions, MultiStart, Uncertainties};
 pub use problem::Problem;
 pub use result::FitResult;
-
-/// The examples of `docs/rust.md`, run as tests.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/rust.md")]
-pub struct RustGuide;
