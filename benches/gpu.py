@@ -140,9 +140,11 @@ def measure(steps: Steps, programs: dict[str, pathlib.Path], device: str, toys: 
     # The device's own tests: values, gradients, steps, fits and ensembles of random, odd and
     # published models, within testdata/parity.json.
     ignored = ["--include-ignored"] if (SHARED / "data").is_dir() else []
-    parity = steps.run("parity with the CPU", [programs["parity"], "devices::", "--nocapture", *ignored], 900, NEXTSTAT_TEST_DEVICE=device, **environment)
+    command = [programs["parity"], "devices::", "--nocapture", *ignored]
+    parity = steps.run("parity with the CPU", command, 900, NEXTSTAT_TEST_DEVICE=device, **environment)
     tables = steps.run(f"{toys} toys, batches, kernels", [programs["ns-benches"], "devices", "--device", device, "--toys", toys], 600, **environment)
-    steps.run("transformers: parity with the CPU", [programs["torchless-parity"], "devices", "kernel_vectors", "--include-ignored"], 600, NEXTSTAT_TEST_DEVICE=device, **environment)
+    command = [programs["torchless-parity"], "devices", "kernel_vectors", "--include-ignored"]
+    steps.run("transformers: parity with the CPU", command, 600, NEXTSTAT_TEST_DEVICE=device, **environment)
     decoded = gpu_decoder.decode(steps, programs["torchless"], device)
     sanitize(steps, programs["nextstat"], device)
     compared = [text for text in parity.splitlines() if " f64: " in text or " f32: " in text or text.startswith(("f64", "f32"))]

@@ -87,7 +87,11 @@ RULES = [
     # Types.
     Rule(name("Hints"), "WarmStarts", files=r"crates/ns-(inference|compute|core)/", where="code", case=True),
     Rule(r"\b(?:mod|pyhf::|super::|self::|use) ?(?:typed|careful)\b|\b(?:typed|careful) readers?\b", "fast, diagnose"),
-    Rule(name("Arrivals?|BatchArrivals?") + "|" + word("(?:has_)?arriv(?:al|als|ed)"), "BatchFit, converged", not_files=TORCHLESS + r"|^crates/ns-device/emulation/"),
+    Rule(
+        name("Arrivals?|BatchArrivals?") + "|" + word("(?:has_)?arriv(?:al|als|ed)"),
+        "BatchFit, converged",
+        not_files=TORCHLESS + r"|^crates/ns-device/emulation/",
+    ),
     Rule(name("Crew|Assistant|Ended"), "ExecutionContext, RunStatus", not_files=TORCHLESS, where="code", case=True),
     Rule(name("Ahead"), "DevicePrefit, Prefetch", where="code", case=True),
     Rule(r"\bWords::|\b(?:struct|mut|pub use .*\b|: ) ?Words\b", "RandomStream", where="code", case=True),
@@ -116,7 +120,11 @@ RULES = [
     Rule(r"\bstands\b(?! for\b)|\bstood\b|\bas they stand\b|\bstand (?:twice|there|here|beside|where|as)\b", "is, was, verbatim"),
     Rule(r"\b(?:one )?that is none\b", "is not a valid …"),
     Rule(r"(?:`|\}) (?:is|are) no (?!longer|more|less|better|smaller|larger|greater)", "is not a valid …, is not a …"),
-    Rule(r"\b(?:is|are) no (?:channel|proper|minimum|document|parabola|input|formula)", "is not a …", r"(?:there|which) (?:is|are) no (?:channel|document|input)s?\b"),
+    Rule(
+        r"\b(?:is|are) no (?:channel|proper|minimum|document|parabola|input|formula)",
+        "is not a …",
+        r"there (?:is|are) no (?:channel|document|input|formula)s?\b",
+    ),
     Rule(r"\bsister (?:command|crate|program)\b", "companion"),
     Rule(r"\bin silence\b", "silently"),
     Rule(r"\bback[ -]ends?\b", "backend"),

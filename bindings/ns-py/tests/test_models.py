@@ -225,7 +225,12 @@ WRONG = [
     (lambda m: nextstat.fit(m, minos="mu", fixed={"mu": 1}), nextstat.ParameterError, "`minos` names the parameter `mu`, which is fixed", None),
     (lambda m: nextstat.profile_scan(m, threads=0), nextstat.ParameterError, "`threads` is 0, and must be at least 1", None),
     (lambda m: nextstat.profile_scan(m, [0, np.inf]), nextstat.ParameterError, "values of a scan must be finite, got inf", None),
-    (lambda m: nextstat.profile_scan(m, parameter=("mu", "mu")), nextstat.ParameterError, "a scan or a contour takes one or two different parameters, not `mu`, `mu`", None),
+    (
+        lambda m: nextstat.profile_scan(m, parameter=("mu", "mu")),
+        nextstat.ParameterError,
+        "a scan or a contour takes one or two different parameters, not `mu`, `mu`",
+        None,
+    ),
     (lambda m: nextstat.profile_scan(m, progress=3), TypeError, "`progress` is True, or a callable that takes (done, total), not `3`", None),
     (
         lambda m: nextstat.profile_scan(m, parameter="fakes_method"),
@@ -247,8 +252,18 @@ WRONG = [
         "choose one of `qtilde`, `q`, `q0`, `t`, `ttilde`",
     ),
     (lambda m: nextstat.hypotest(m, fixed={"mu": 1}), nextstat.ParameterError, "`hypotest` varies `mu`, which is fixed by the measurement or by `fixed`", None),
-    (lambda m: nextstat.hypotest_toys(m, test_stat="t"), nextstat.ParameterError, "`hypotest_toys` does not support the test statistic `t`", "choose one of `qtilde`, `q`, `q0`"),
-    (lambda m: nextstat.upper_limit(m, level=5), nextstat.ParameterError, "the level 5 is not between 0 and 1", "a level is a probability, such as 0.05 or 0.95"),
+    (
+        lambda m: nextstat.hypotest_toys(m, test_stat="t"),
+        nextstat.ParameterError,
+        "`hypotest_toys` does not support the test statistic `t`",
+        "choose one of `qtilde`, `q`, `q0`",
+    ),
+    (
+        lambda m: nextstat.upper_limit(m, level=5),
+        nextstat.ParameterError,
+        "the level 5 is not between 0 and 1",
+        "a level is a probability, such as 0.05 or 0.95",
+    ),
     (lambda m: nextstat.upper_limit(m, grid=[1, 1]), nextstat.ParameterError, "a grid needs at least two ascending values", None),
     (
         lambda m: nextstat.ranking(m, methods="fast"),

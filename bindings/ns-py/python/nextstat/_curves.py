@@ -69,7 +69,10 @@ def profile_scan(
     ... ).delta_nll.shape
     (5, 5)
     """
-    given = settings(model, device, on_devices=True, data=data, init=init, fixed=fixed, bounds=bounds, fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads)
+    given = settings(
+        model, device, on_devices=True, data=data, init=init, fixed=fixed, bounds=bounds,
+        fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,
+    )
     points = count("points", points, 2)
     if parameter is None or isinstance(parameter, str):
         axes = [_axis(parameter, mu_values, points)]
@@ -143,7 +146,10 @@ def contours(
     >>> round(found.contours[0]["twice_delta_nll"], 4)
     2.2789
     """
-    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads)
+    given = settings(
+        model, device, data=data, init=init, fixed=fixed, bounds=bounds,
+        fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,
+    )
     if rest:
         raise TypeError(
             "`parameters` is one argument, a pair: `contours(model, ('mu', 'lumi'), 0.68)`; "
@@ -214,7 +220,10 @@ def ranking(
     >>> result.ranking[0]["parameter"], round(result.ranking[0]["postfit"]["up"]["impact"], 3)
     ('fakes_control_region[0]', 0.248)
     """
-    given = settings(model, device, on_devices=True, data=data, init=init, fixed=fixed, bounds=bounds, fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads)
+    given = settings(
+        model, device, on_devices=True, data=data, init=init, fixed=fixed, bounds=bounds,
+        fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,
+    )
     wanted = ranking_wanted(methods, groups, minos)
     told = progress_of(progress, "parameter")
     return warn_if_not_converged(

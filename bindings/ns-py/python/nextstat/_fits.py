@@ -158,7 +158,10 @@ def yields(
     ... )
     ([58.5, 61.3], 10.93)
     """
-    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads)
+    given = settings(
+        model, device, data=data, init=init, fixed=fixed, bounds=bounds,
+        fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,
+    )
     return warn_if_not_converged(YieldsResult(_nextstat.yields_model(model, given, text_of_fit(fit))))
 
 
@@ -209,7 +212,8 @@ def goodness_of_fit(
     """
     is_on_devices = optional_toys(toys) > 0
     given = settings(
-        model, device, on_devices=is_on_devices, data=data, init=init, fixed=fixed, bounds=bounds, fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads
+        model, device, on_devices=is_on_devices, data=data, init=init, fixed=fixed, bounds=bounds,
+        fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,
     )
     wanted = {"n_toys": optional_toys(toys), "is_aux_fixed": parse_aux(aux)}
     found = _nextstat.goodness_model(model, given, wanted, progress_of(progress, "toy"))
@@ -252,5 +256,8 @@ def report(
     ... )
     (True, 2, ['control_region', 'signal_region'])
     """
-    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads)
+    given = settings(
+        model, device, data=data, init=init, fixed=fixed, bounds=bounds,
+        fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,
+    )
     return warn_if_not_converged(ReportResult(_nextstat.report_model(model, given)))

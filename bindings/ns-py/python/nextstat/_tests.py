@@ -196,7 +196,10 @@ def hypotest_toys(
     >>> round(result.CLs_obs, 3), round(result.CLs_obs_error, 3)
     (0.329, 0.023)
     """
-    given = settings(model, device, on_devices=True, data=data, init=init, fixed=fixed, bounds=bounds, fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads)
+    given = settings(
+        model, device, on_devices=True, data=data, init=init, fixed=fixed, bounds=bounds,
+        fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,
+    )
     wanted = toys_wanted(mu, n_toys, n_toys_b, test_stat=test_stat, stop_at_error=stop_at_error)
     wanted["is_aux_fixed"] = parse_aux(aux)
     result = ToyHypotestResult(_nextstat.hypotest_toys_model(model, given, wanted, progress_of(progress, "toy")))
