@@ -61,6 +61,15 @@ fn a_fixed_parameter_of_interest_has_no_limit() {
 }
 
 #[test]
+fn an_impossible_asimov_point_is_named_with_what_is_expected_there() {
+    let point = AsimovPoint { poi: AsimovPoi::At(-100.0), parameters: Vec::new() };
+    let said = refused(&Settings { data: DataSource::Asimov(point), ..Settings::default() }).to_string();
+    assert!(said.starts_with("the model has no Asimov data set at the requested point: channel `"), "{said}");
+    assert!(said.contains("bin 0: -") && said.contains(" events expected (lowest yield: sample `"), "{said}");
+    assert!(!said.contains("observed"), "{said}");
+}
+
+#[test]
 fn an_asimov_data_set_is_fitted_where_it_was_made() {
     let point = AsimovPoint { fit: None, poi: AsimovPoi::At(2.0), parameters: vec![("xs".to_owned(), 0.5)] };
     let settings = Settings { data: DataSource::Asimov(point), ..Settings::default() };
