@@ -2,7 +2,7 @@
 
 use nextstat::goodness::GoodnessRequest;
 use nextstat::toy_tests::{ToyTestRequest, ToyTestResult};
-use nextstat::toys::{ThrowAt, ToyOptions, ToyPart, ToysRequest};
+use nextstat::toys::{FIXED_AUX, ThrowAt, ToyOptions, ToyPart, ToysRequest};
 use nextstat::{Analysis, Answer};
 use ns_core::Data;
 use ns_inference::minimize::Outcome;
@@ -298,6 +298,7 @@ fn goodness_model<'py>(
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("FIXED_AUX", FIXED_AUX)?;
     module.add_function(wrap_pyfunction!(throw_toys, module)?)?;
     module.add_function(wrap_pyfunction!(fit_toys_model, module)?)?;
     module.add_function(wrap_pyfunction!(hypotest_toys_model, module)?)?;

@@ -7,7 +7,16 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ._errors import listed, shown, warn, with_hint
-from ._nextstat import BACKENDS, MOST_TOYS, DeviceError, Model, ParameterError, count_of_toys, number
+from ._nextstat import (
+    BACKENDS,
+    FIXED_AUX,
+    MOST_TOYS,
+    DeviceError,
+    Model,
+    ParameterError,
+    count_of_toys,
+    number,
+)
 from ._nextstat import count as _count
 from ._sources import is_json
 
@@ -153,9 +162,5 @@ def parse_aux(aux: str, stacklevel: int = 3) -> bool:
     if text("aux", aux) not in ("fluctuated", "fixed"):
         raise ParameterError(f"`aux` is `fluctuated` or `fixed`, not `{aux}`")
     if aux == "fixed":
-        message = (
-            "auxiliary data are fixed at the observed values: such toys fluctuate too little, "
-            "and p-values made of them are wrong"
-        )
-        warn(message, stacklevel + 1)
+        warn(FIXED_AUX, stacklevel + 1)
     return aux == "fixed"

@@ -52,6 +52,9 @@ class ToyError(NextstatError):
 # Toys are numbered in 48 bits.
 MOST_TOYS: int
 
+# The warning about toys with fixed auxiliary data.
+FIXED_AUX: str
+
 # Names of the accelerator backends that there are, in any build.
 BACKENDS: tuple[str, ...]
 
