@@ -62,6 +62,18 @@ fn throw_toys<'py>(
     matrix(py, all, [n_toys as usize, width])
 }
 
+/// Returns the point at which toys are thrown: the best fit to the data.
+#[pyfunction]
+fn throwing_point<'py>(
+    py: Python<'py>,
+    model: &PyModel,
+    settings: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let analysis = analysis(py, model, settings)?;
+    let at = ThrowAt::BestFit { mu: None };
+    Ok(PyArray1::from_vec(py, answer(py, &analysis, |analysis| analysis.throwing_point(&at))?))
+}
+
 /// Which toys are fitted.
 #[derive(FromPyObject, Clone, Copy)]
 #[pyo3(from_item_all)]
@@ -72,35 +84,36 @@ struct FitsWanted {
     wants_uncertainty: bool,
 }
 
-/// Fits toys, thrown at `params`.
+/// Fits toys, thrown at `params` or, if None, at the best fit to the data.
 #[pyfunction]
 fn fit_toys_model<'py>(
     py: Python<'py>,
     model: &PyModel,
     settings: &Bound<'py, PyDict>,
-    params: &Bound<'py, PyAny>,
+    params: Option<&Bound<'py, PyAny>>,
     wanted: FitsWanted,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let FitsWanted { first, end, is_aux_fixed, wants_uncertainty } = wanted;
     let analysis = analysis(py, model, settings)?;
-    let params = point(analysis.model(), params, "params")?;
+    let given = params.map(|params| point(analysis.model(), params, "params")).transpose()?;
     let part = ToyPart::Range(first..end);
     let request = ToysRequest {
         n_toys: end,
-        throw_at: ThrowAt::Params(params.clone()),
+        throw_at: given.map_or(ThrowAt::BestFit { mu: None }, ThrowAt::Params),
         poi_uncertainty: wants_uncertainty,
         options: ToyOptions { aux: aux(is_aux_fixed), part, ..ToyOptions::default() },
         ..ToysRequest::default()
     };
     let mut fits = Fits { params: room(end - first, analysis.model().n_params(), "toys")?, each: Vec::new() };
-    answer_watched(py, callback(progress).as_ref(), &analysis, |analysis, monitor| {
+    let params = answer_watched(py, callback(progress).as_ref(), &analysis, |analysis, monitor| {
         let mut toys = analysis.toys(&request)?;
         toys.run(monitor, |_, more| {
             more.into_iter().for_each(|fit| fits.push(fit));
             Ok::<_, nextstat::Error>(())
         })?;
-        toys.answer()
+        // Refuses fits of a device that failed.
+        toys.answer().map(|_| toys.params().to_vec())
     })?;
     let document = toy_fields(py, &analysis, fits, wants_uncertainty)?;
     document.set_item("thrown_at", array(py, &params))?;
@@ -300,6 +313,7 @@ fn goodness_model<'py>(
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("FIXED_AUX", FIXED_AUX)?;
     module.add_function(wrap_pyfunction!(throw_toys, module)?)?;
+    module.add_function(wrap_pyfunction!(throwing_point, module)?)?;
     module.add_function(wrap_pyfunction!(fit_toys_model, module)?)?;
     module.add_function(wrap_pyfunction!(hypotest_toys_model, module)?)?;
     module.add_function(wrap_pyfunction!(hypotest_of_units, module)?)?;

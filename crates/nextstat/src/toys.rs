@@ -183,7 +183,10 @@ impl Analysis {
     }
 
     /// Returns the point at which toys are thrown (P).
-    fn throwing_point(&self, at: &ThrowAt) -> Result<Vec<f64>, Error> {
+    ///
+    /// # Errors
+    /// [`Error::NoThrowingPoint`], too little memory.
+    pub fn throwing_point(&self, at: &ThrowAt) -> Result<Vec<f64>, Error> {
         let mut options = FitOptions { uncertainties: Uncertainties::None, ..self.options().clone() };
         if let Some((mu, poi)) = at.mu().zip(self.model().poi()) {
             options.fixed.retain(|(fixed, _)| *fixed != poi);

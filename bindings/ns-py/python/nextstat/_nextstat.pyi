@@ -368,8 +368,13 @@ def ranking_part(
 def throw_toys(
     model: Model, settings: _Settings, params: ArrayLike, wanted: _Wanted
 ) -> _Array: ...
+def throwing_point(model: Model, settings: _Settings) -> _Array: ...
 def fit_toys_model(
-    model: Model, settings: _Settings, params: ArrayLike, wanted: _Wanted, progress: _Progress
+    model: Model,
+    settings: _Settings,
+    params: ArrayLike | None,
+    wanted: _Wanted,
+    progress: _Progress,
 ) -> _Fields: ...
 def hypotest_toys_model(
     model: Model, settings: _Settings, wanted: _Wanted, progress: _Progress

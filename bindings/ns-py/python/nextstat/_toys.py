@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import _nextstat
 from ._arguments import flag, parse_aux, path_of, settings, toy_range
 from ._errors import warn
-from ._nextstat import ToyError
 from ._progress import progress_of
 from ._results import ToysResult
 
@@ -109,20 +108,10 @@ def fit_toys(
         "is_aux_fixed": parse_aux(aux),
         "wants_uncertainty": flag("poi_uncertainty", poi_uncertainty),
     }
-    params = point_of_toys(model, given) if params is None else params
     result = ToysResult(_nextstat.fit_toys_model(model, given, params, wanted, progress_of(progress, "toy")))
     if result.n_failed:
         warn(f"the fits of {result.n_failed} of {n_toys} toys did not converge")
     return result
-
-
-def point_of_toys(model: Model, given: dict[str, Any]) -> ndarray:
-    """Returns the best fit to the data, at which toys are thrown."""
-    best = _nextstat.fit_model(model, given, {"errors": False, "minos": [], "minos_cls": []})
-    if not best["converged"]:
-        why = "; ".join(best["later"].warnings())
-        raise ToyError(f"the fit at which toys would be thrown did not converge: {why}")
-    return best["bestfit"]
 
 
 def load_toys(path: str | os.PathLike[str]) -> ToysResult:

@@ -32,7 +32,6 @@ from .._progress import progress_of
 from .._results import RankingResult, ScanResult, ToyHypotestResult, ToysResult, warn_if_not_converged
 from .._sources import document_bytes
 from .._tests import toys_wanted
-from .._toys import point_of_toys
 from . import _work
 from ._pools import Call, WorkerError, pool_of, run
 
@@ -123,7 +122,7 @@ def fit_toys(
         "is_aux_fixed": parse_aux(aux),
         "wants_uncertainty": flag("poi_uncertainty", poi_uncertainty),
     }
-    params = point_of_toys(model, given) if params is None else params
+    params = _nextstat.throwing_point(model, given) if params is None else params
     pool = pool_of(on)
     digest, packed = _work.pack(model)
     calls = []
