@@ -189,12 +189,14 @@ impl Analysis {
     /// Computes part `part` of a grid, for [`ScanRequest::parts`].
     ///
     /// # Errors
-    /// As [`Analysis::scan`]; another number of parameters than two.
+    /// As [`Analysis::scan`]; another number of parameters than two; a device, which this does not
+    /// use.
     pub fn grid_part(&self, request: &ScanRequest, part: WorkPart, monitor: &dyn Monitor) -> Result<GridPart, Error> {
         let axes = self.axes(&request.axes)?;
         let [a, b] = axes.as_slice() else {
             return Err(self.not_scannable(&axes).into());
         };
+        self.require_cpu("a part of a grid")?;
         let execution = ExecutionContext::new(self.threads(), monitor);
         let mut likelihood = self.likelihood()?;
         Ok(scan::grid_part(&self.problem(&mut likelihood), [a, b], part, execution))
@@ -203,7 +205,8 @@ impl Analysis {
     /// Draws contours of two parameters.
     ///
     /// # Errors
-    /// Unknown or fixed parameters, or one of them twice; a confidence level outside 0 to 1.
+    /// Unknown or fixed parameters, or one of them twice; a confidence level outside 0 to 1; a
+    /// device, which this does not use.
     pub fn contours(&self, request: &ContourRequest, monitor: &dyn Monitor) -> Result<Answer<Contours>, Error> {
         request.levels.check()?;
         let [a, b] = request.parameters.each_ref().map(|name| self.varied(Some(name), Procedure::Contours));
@@ -211,6 +214,7 @@ impl Analysis {
         if parameters[0] == parameters[1] {
             return Err(SettingsError::NotScannable { names: request.parameters.to_vec() }.into());
         }
+        self.require_cpu("a contour without a grid")?;
         let (wanted, execution) = (request.levels.options(parameters), self.execution(monitor)?);
         let mut likelihood = self.likelihood()?;
         self.answer(contour::contours(&self.problem(&mut likelihood), &wanted, execution))

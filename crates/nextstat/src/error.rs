@@ -557,9 +557,13 @@ impl Hint for Error {
                     .to_owned(),
             ),
             Self::TooLarge(_) | Self::Toys(_) | Self::NoThrowingPoint { .. } => None,
-            Self::DeviceFailed { .. } | Self::OnCpuOnly { .. } => {
+            Self::DeviceFailed { .. } => {
                 let device = face.either("`--device cpu`", "`device=\"cpu\"`");
                 Some(format!("use {device}"))
+            }
+            Self::OnCpuOnly { .. } => {
+                let [option, device] = face.either(["--device", "--device cpu"], ["device", "device=\"cpu\""]);
+                Some(format!("leave `{option}` out, or say `{device}`"))
             }
         }
     }

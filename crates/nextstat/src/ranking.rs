@@ -65,13 +65,14 @@ impl Analysis {
     /// Computes part `part` of a ranking, for [`RankingRequest::parts`].
     ///
     /// # Errors
-    /// As [`Analysis::ranking`].
+    /// As [`Analysis::ranking`]; a device, which this does not use.
     pub fn ranking_part(
         &self,
         request: &RankingRequest,
         part: WorkPart,
         monitor: &dyn Monitor,
     ) -> Result<RankingPart, Error> {
+        self.require_cpu("a part of a ranking")?;
         let (options, execution) = (self.ranking_options(request)?, ExecutionContext::new(self.threads(), monitor));
         let mut likelihood = self.likelihood()?;
         Ok(ranking::ranking_part(&self.problem(&mut likelihood), &options, part, execution))

@@ -6,7 +6,7 @@ import math
 import os
 from typing import TYPE_CHECKING, Any
 
-from ._errors import listed, shown, warn, with_hint
+from ._errors import listed, shown, warn
 from ._nextstat import (
     BACKENDS,
     FIXED_AUX,
@@ -50,21 +50,13 @@ def require_model(given: object) -> None:
     raise TypeError(f"expected a Model, not `{shown(given)}`: see `load_workspace` and `model_of`")
 
 
-def settings(
-    model: Model, device: str = "auto", *, on_devices: bool = False, **given: Any
-) -> dict[str, Any]:
-    """Returns the settings that procedures share, which the extension module checks further.
-
-    `on_devices` is for procedures that can compute on a device too.
-    """
+def settings(model: Model, device: str = "auto", **given: Any) -> dict[str, Any]:
+    """Returns the settings that procedures share, which the extension module checks further."""
     require_model(model)
     if not isinstance(device, str) or device not in DEVICES:
         name = device if isinstance(device, str) else shown(device)
         raise DeviceError(f"unknown device `{name}`; choose one of {listed(DEVICES, 'or')}")
     if device not in ("auto", "cpu"):
-        if not on_devices:
-            error = DeviceError("this is computed on the CPU only")
-            raise with_hint(error, 'leave `device` out, or say `device="cpu"`')
         given["device"] = device
     for name in ("fixed", "bounds", "init"):
         value = given.get(name)

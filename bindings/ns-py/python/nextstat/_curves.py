@@ -70,7 +70,7 @@ def profile_scan(
     (5, 5)
     """
     given = settings(
-        model, device, on_devices=True, data=data, init=init, fixed=fixed, bounds=bounds,
+        model, device, data=data, init=init, fixed=fixed, bounds=bounds,
         fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,
     )
     points = count("points", points, 2)
@@ -221,7 +221,7 @@ def ranking(
     ('fakes_control_region[0]', 0.248)
     """
     given = settings(
-        model, device, on_devices=True, data=data, init=init, fixed=fixed, bounds=bounds,
+        model, device, data=data, init=init, fixed=fixed, bounds=bounds,
         fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,
     )
     wanted = ranking_wanted(methods, groups, minos)

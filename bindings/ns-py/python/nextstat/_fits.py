@@ -95,7 +95,6 @@ def fit(
     given = settings(
         model,
         device,
-        on_devices=True,
         data=data,
         init=init,
         fixed=fixed,
@@ -210,9 +209,8 @@ def goodness_of_fit(
     >>> goodness.toys["total"]["value"]
     0.985
     """
-    is_on_devices = optional_toys(toys) > 0
     given = settings(
-        model, device, on_devices=is_on_devices, data=data, init=init, fixed=fixed, bounds=bounds,
+        model, device, data=data, init=init, fixed=fixed, bounds=bounds,
         fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,
     )
     wanted = {"n_toys": optional_toys(toys), "is_aux_fixed": parse_aux(aux)}

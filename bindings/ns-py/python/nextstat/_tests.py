@@ -197,7 +197,7 @@ def hypotest_toys(
     (0.329, 0.023)
     """
     given = settings(
-        model, device, on_devices=True, data=data, init=init, fixed=fixed, bounds=bounds,
+        model, device, data=data, init=init, fixed=fixed, bounds=bounds,
         fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,
     )
     wanted = toys_wanted(mu, n_toys, n_toys_b, test_stat=test_stat, stop_at_error=stop_at_error)

@@ -167,7 +167,6 @@ class DifferentiableSession:
         given = settings(
             model,
             device,
-            on_devices=True,
             data=data,
             init=init,
             fixed=fixed,
