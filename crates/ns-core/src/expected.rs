@@ -124,6 +124,5 @@ pub fn lowest_negative_yield(model: &Model, params: &[f64]) -> Option<(BinPlace,
     let channel = model.table(model.layout.channel_template).partition_point(|&start| start as usize <= template) - 1;
     let bin = cell - model.part(model.layout.template_cell, template).start;
     let sample = model.table(model.layout.template_sample)[template] as usize;
-    let place = BinPlace { channel: model.channels[channel].clone(), bin };
-    Some((place, model.samples[sample].clone(), lowest))
+    Some((model.place_in(channel, bin), model.samples[sample].clone(), lowest))
 }

@@ -271,12 +271,12 @@ pub fn diagnose(model: &Model, data: &Data, params: &[f64]) -> Option<NonFinite>
 
 fn blame_sample(model: &Model, params: &[f64], bin: usize, observed: f64, expected: f64) -> NonFinite {
     let yields = crate::expected::cell_yields(model, params);
-    let place = model.place(bin);
-    let channel = model.channels.iter().position(|name| *name == place.channel).unwrap_or(0);
-    let cell = |template: usize| yields[model.part(model.layout.template_cell, template).start + place.bin];
+    let channel = model.channel_of(bin);
+    let bin_of_channel = bin - model.channel_bins(channel).start;
+    let cell = |template: usize| yields[model.part(model.layout.template_cell, template).start + bin_of_channel];
     let lowest = model.channel_templates(channel).min_by(|&a, &b| cell(a).total_cmp(&cell(b)));
     let template = lowest.unwrap_or(0);
     let sample = model.samples[model.table(model.layout.template_sample)[template] as usize].clone();
     let sample_yield = cell(template);
-    NonFinite::Bin { place, observed, expected, sample, sample_yield }
+    NonFinite::Bin { place: model.place(bin), observed, expected, sample, sample_yield }
 }

@@ -92,8 +92,12 @@ pub struct Data {
 /// A compiled model with its observed data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
-    /// Channel names, sorted (C).
+    /// Channel names, sorted (C); a piece of a partly masked channel has its bins in the name
+    /// (`SR[2:5]`).
     pub channels: Vec<String>,
+    /// The first bin of each channel (C): its bin 0 or, of a piece, the bin of the channel that the
+    /// piece was made of.
+    pub channel_origins: Vec<BinPlace>,
     /// Sample names, sorted.
     pub samples: Vec<String>,
     /// The parameters (P).
@@ -230,12 +234,24 @@ impl Model {
         self.part(self.layout.channel_template, channel)
     }
 
+    /// Returns the channel that has bin `bin` of the model.
+    #[must_use]
+    pub fn channel_of(&self, bin: usize) -> usize {
+        self.table(self.layout.channel_bin).partition_point(|&start| start as usize <= bin) - 1
+    }
+
     /// Returns the channel, and the bin inside it, of bin `bin` of the model.
     #[must_use]
     pub fn place(&self, bin: usize) -> BinPlace {
-        let starts = self.table(self.layout.channel_bin);
-        let channel = starts.partition_point(|&start| start as usize <= bin) - 1;
-        BinPlace { channel: self.channels[channel].clone(), bin: bin - starts[channel] as usize }
+        let channel = self.channel_of(bin);
+        self.place_in(channel, bin - self.channel_bins(channel).start)
+    }
+
+    /// Returns the name and the bin that messages have for bin `bin` of channel `channel`.
+    #[must_use]
+    pub fn place_in(&self, channel: usize, bin: usize) -> BinPlace {
+        let origin = &self.channel_origins[channel];
+        BinPlace { channel: origin.channel.clone(), bin: origin.bin + bin }
     }
 }
 

@@ -13,7 +13,8 @@ impl Model {
     /// model is a point of the other, and the minimum is that of a workspace without these bins. A
     /// parameter without a constraint term that no remaining bin depends on is fixed at its
     /// starting value. A channel of which bins remain in several pieces becomes a channel per
-    /// piece, named after its bins: `SR[0:3]` has bins 0 to 2.
+    /// piece, named after its bins: `SR[0:3]` has bins 0 to 2. Messages name the whole channel and
+    /// count its bins.
     ///
     /// # Errors
     /// None in practice: no index of the result is larger than those of this model.
@@ -30,18 +31,20 @@ impl Model {
     /// let model = ns_core::compile(&workspace, &Default::default())?;
     /// let masked = model.without_bins(&[false, true, false])?;
     /// assert_eq!(masked.channels, ["SR[0:1]", "SR[2:3]"]);
+    /// assert_eq!(masked.place(1).to_string(), "channel `SR`, bin 2");
     /// assert_eq!(masked.observed.main, [4.0, 6.0]);
     /// # Ok::<(), ns_core::CompileError>(())
     /// ```
     pub fn without_bins(&self, masked: &[bool]) -> Result<Self, CompileError> {
         let mut tables = Tables::default();
-        let (mut channels, mut main) = (Vec::new(), Vec::new());
+        let (mut channels, mut channel_origins, mut main) = (Vec::new(), Vec::new(), Vec::new());
         for channel in 0..self.channels.len() {
             let bins = self.channel_bins(channel);
             for run in unmasked_runs(&masked[bins.clone()]) {
                 tables.begin_channel(main.len());
                 self.channel_templates(channel).for_each(|template| tables.copy_template(self, template, run.clone()));
                 channels.push(self.piece_name(channel, &run));
+                channel_origins.push(self.place_in(channel, run.start));
                 main.extend_from_slice(&self.observed.main[bins.start + run.start..bins.start + run.end]);
             }
         }
@@ -53,6 +56,7 @@ impl Model {
         let FlatTables { indices, reals, layout, samples } = tables.into_flat(&parameters, self.samples.clone())?;
         let mut model = Self {
             channels,
+            channel_origins,
             samples,
             parameters,
             pois: self.pois.clone(),

@@ -14,7 +14,7 @@ mod tables;
 pub use error::{CompileError, SamplePlace};
 
 use crate::interpolate::Interpolation;
-use crate::model::{Data, Model};
+use crate::model::{BinPlace, Data, Model};
 use crate::nonlinearity::Nonlinearity;
 use crate::parameters::{ParameterSet, Parameters};
 use crate::spec::{Measurement, Workspace};
@@ -59,8 +59,10 @@ pub fn compile(workspace: &Workspace, options: &CompileOptions) -> Result<Model,
     let (parameters, aux) = lay_out(requirements);
     let pois = choose_pois(&parameters, measurement, index, &options.poi)?;
     let flat = tables::flatten(workspace, &order, &parameters)?;
+    let channels: Vec<String> = order.channels.iter().map(|&c| workspace.channels[c].name.clone()).collect();
     let mut model = Model {
-        channels: order.channels.iter().map(|&c| workspace.channels[c].name.clone()).collect(),
+        channel_origins: channels.iter().map(|channel| BinPlace { channel: channel.clone(), bin: 0 }).collect(),
+        channels,
         samples: flat.samples,
         parameters,
         pois,
