@@ -1,20 +1,23 @@
 //! Documents as text: digests, patches, patch sets.
 
-use nextstat::patchsets;
+use std::sync::Arc;
+
+use nextstat::Analysis;
+use nextstat::patchsets::{self, GridFiles, SignalGrid};
 use ns_core::summary::summarize;
 use ns_translate::digest::{DigestAlgorithm, digest};
 use ns_translate::patch::{self, Patch};
-use ns_translate::patchset::{PatchSet, PatchSetError};
+use ns_translate::patchset::{PatchEntry, PatchSet, PatchSetError};
 use ns_translate::pyhf::{read_value, read_workspace};
 use ns_translate::{DocumentError, DocumentSource, read_bytes};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use serde_json::Value;
 
 use crate::choice::Choice;
 use crate::convert::fields;
 use crate::error;
 use crate::model::PyModel;
+use crate::settings::PyProvenance;
 
 /// Returns the digest of a JSON text, as pyhf computes it.
 #[pyfunction]
@@ -59,13 +62,14 @@ fn inspect_workspace<'py>(py: Python<'py>, text: &[u8], measurement: Option<&str
 
 /// A set of patches: many signals for one background-only workspace.
 #[pyclass(name = "RawPatchSet", module = "nextstat._nextstat", frozen)]
-pub(crate) struct PyPatchSet(PatchSet);
+pub(crate) struct PyPatchSet(Arc<PatchSet>);
 
 #[pymethods]
 impl PyPatchSet {
     #[new]
     fn new(py: Python<'_>, text: &[u8]) -> PyResult<Self> {
-        py.detach(|| PatchSet::from_bytes(text)).map(Self).map_err(|problem| error::document(py, &problem.into()))
+        let set = py.detach(|| PatchSet::from_bytes(text));
+        set.map(|set| Self(Arc::new(set))).map_err(|problem| error::document(py, &problem.into()))
     }
 
     /// Returns description, labels, digests, references, and the name and values of every patch.
@@ -86,12 +90,20 @@ impl PyPatchSet {
         fields(py, &patchsets::verification(&checks))
     }
 
-    /// Returns the set with the workspace that it was made for.
-    fn grid(slf: &Bound<'_, Self>, py: Python<'_>, workspace: &[u8]) -> PyResult<PyGrid> {
-        let set = &slf.get().0;
-        let background = py.detach(|| set.require(workspace).and_then(|()| Ok(read_value(workspace)?)));
-        let background = background.map_err(|problem| error::document(py, &problem.into()))?;
-        Ok(PyGrid { set: slf.clone().unbind(), background })
+    /// Refuses a workspace that the set was not made for.
+    fn require(&self, py: Python<'_>, workspace: &[u8]) -> PyResult<()> {
+        let checks = py.detach(|| self.0.require(workspace));
+        checks.map(drop).map_err(|problem| error::document(py, &problem.into()))
+    }
+
+    /// Returns the set with the workspace that it was made for; `files` are the names of both in
+    /// provenance, if they were read from files.
+    #[pyo3(signature = (workspace, files=[None, None]))]
+    fn grid(&self, py: Python<'_>, workspace: &[u8], files: [Option<String>; 2]) -> PyResult<PyGrid> {
+        let [workspace_file, patchset] = files;
+        let files = GridFiles { workspace: workspace_file, patchset };
+        let grid = py.detach(|| SignalGrid::new(Arc::clone(&self.0), workspace, files));
+        Ok(PyGrid(Arc::new(grid.map_err(|problem| error::document(py, &problem.into()))?)))
     }
 
     /// Returns a workspace with the patch `name`, as JSON text.
@@ -103,24 +115,61 @@ impl PyPatchSet {
 
 /// A background-only workspace with a set of patches for it.
 #[pyclass(name = "RawGrid", module = "nextstat._nextstat", frozen)]
-pub(crate) struct PyGrid {
-    set: Py<PyPatchSet>,
-    background: Value,
+pub(crate) struct PyGrid(Arc<SignalGrid>);
+
+impl PyGrid {
+    fn entry(&self, py: Python<'_>, name: &str) -> PyResult<&PatchEntry> {
+        self.0.set().by_name(name).map_err(|problem| error::document(py, &problem.into()))
+    }
 }
 
 #[pymethods]
 impl PyGrid {
     /// Returns the model with the patch `name`.
     fn model(&self, py: Python<'_>, name: &str, choice: Choice) -> PyResult<PyModel> {
-        let set = &self.set.get().0;
-        let workspace = py.detach(|| set.by_name(name).and_then(|entry| set.workspace(&self.background, entry)));
-        PyModel::of(py, workspace.map_err(|problem| error::document(py, &problem.into()))?, choice)
+        let entry = self.entry(py, name)?;
+        PyModel::compile(py, choice, |options| self.0.model(entry, options))
     }
+
+    /// Returns the name of the patch and its values by label, as the command's JSON has them.
+    fn head<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
+        fields(py, &self.0.head(self.entry(py, name)?))
+    }
+
+    /// Returns how the results of the grid were computed; `of_patch` is the provenance of one of
+    /// them.
+    fn provenance(&self, of_patch: Option<&Bound<'_, PyProvenance>>) -> PyGridProvenance {
+        PyGridProvenance { grid: Arc::clone(&self.0), analysis: of_patch.map(|found| found.get().0.clone()) }
+    }
+}
+
+/// How the results of a grid were computed, read when it is asked for.
+#[pyclass(name = "RawGridProvenance", module = "nextstat._nextstat", frozen)]
+pub(crate) struct PyGridProvenance {
+    grid: Arc<SignalGrid>,
+    analysis: Option<Analysis>,
+}
+
+#[pymethods]
+impl PyGridProvenance {
+    /// Returns the provenance by the names of the command's JSON.
+    fn read<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let provenance = py.detach(|| self.grid.provenance(self.analysis.as_ref()));
+        fields(py, &provenance)
+    }
+}
+
+/// Returns the warning about `n_failed` of `n_done` patches; None if there are none.
+#[pyfunction]
+fn failed_patches(n_failed: usize, n_done: usize) -> Option<String> {
+    patchsets::failed_patches(n_failed, n_done)
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyPatchSet>()?;
     module.add_class::<PyGrid>()?;
+    module.add_class::<PyGridProvenance>()?;
+    module.add_function(wrap_pyfunction!(failed_patches, module)?)?;
     module.add_function(wrap_pyfunction!(digest_of, module)?)?;
     module.add_function(wrap_pyfunction!(read_document, module)?)?;
     module.add_function(wrap_pyfunction!(inspect_workspace, module)?)?;

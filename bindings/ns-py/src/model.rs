@@ -7,9 +7,8 @@ use nextstat::CompiledModel;
 use nextstat::settings::index_of;
 use ns_compute::cpu::ModelPlan;
 use ns_core::likelihood::diagnose;
-use ns_core::spec::Workspace;
 use ns_core::summary::summarize;
-use ns_core::{CompileError, CompileOptions, Constraint, Data, Model};
+use ns_core::{CompileOptions, Constraint, Data, Model};
 use ns_translate::pyhf::{from_value, read_value, write_workspace};
 use ns_translate::{DocumentSource, LoadRequest, LoadedWorkspace, load_document};
 use numpy::PyArray1;
@@ -40,23 +39,20 @@ pub(crate) struct PyModel {
 }
 
 impl PyModel {
-    pub(crate) fn of(py: Python<'_>, workspace: Workspace, choice: Choice) -> PyResult<Self> {
-        Self::compile(py, choice, |options| CompiledModel::new(workspace, options))
-    }
-
     /// Compiles a workspace and keeps the text that it was read from.
     fn of_document(py: Python<'_>, loaded: LoadedWorkspace, choice: Choice) -> PyResult<Self> {
-        Self::compile(py, choice, |options| CompiledModel::from_loaded(loaded, options))
+        Self::compile(py, choice, |options| Ok(CompiledModel::from_loaded(loaded, options)?))
     }
 
-    fn compile(
+    /// Makes a model with `compile`, without the interpreter's lock.
+    pub(crate) fn compile(
         py: Python<'_>,
         choice: Choice,
-        compile: impl FnOnce(&CompileOptions) -> Result<CompiledModel, CompileError> + Send,
+        compile: impl FnOnce(&CompileOptions) -> Result<CompiledModel, nextstat::Error> + Send,
     ) -> PyResult<Self> {
         let options = choice.options(py)?;
         let made = py.detach(|| compile(&options));
-        let compiled = made.map_err(|problem| error::compile(py, &problem))?;
+        let compiled = made.map_err(|problem| error::library(py, &problem))?;
         Ok(Self { choice, model: Arc::clone(compiled.model()), compiled, names: PyOnceLock::new() })
     }
 

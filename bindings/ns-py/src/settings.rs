@@ -19,7 +19,7 @@ use crate::numbers::{count, data, number, point, shown, threads};
 /// How a result was computed, read when it is asked for: the digest of a workspace takes longer
 /// than a small fit.
 #[pyclass(name = "RawProvenance", module = "nextstat._nextstat", frozen)]
-pub(crate) struct PyProvenance(Analysis);
+pub(crate) struct PyProvenance(pub(crate) Analysis);
 
 #[pymethods]
 impl PyProvenance {

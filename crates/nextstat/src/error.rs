@@ -10,8 +10,8 @@ use ns_core::likelihood::NonFinite;
 use ns_inference::accelerator::AcceleratorFailure;
 use ns_inference::memory::ModelTooLarge;
 use ns_inference::toys::ToysError;
-use ns_translate::DocumentError;
 use ns_translate::pyhf::PyhfError;
+use ns_translate::{DocumentError, full_message};
 use std::fmt;
 
 /// An error that may come with one line of advice.
@@ -533,6 +533,15 @@ impl Error {
         match self {
             Self::Settings(error) => error.message(face),
             other => other.to_string(),
+        }
+    }
+
+    /// Returns the message as `face` words it, with the errors that caused it.
+    #[must_use]
+    pub fn full_message(&self, face: Face) -> String {
+        match self {
+            Self::Settings(error) => error.message(face),
+            other => full_message(other),
         }
     }
 }

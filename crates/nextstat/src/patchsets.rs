@@ -1,7 +1,16 @@
-//! Patch sets as documents.
+//! Patch sets: their documents, and the same question asked of every patch.
 
-use ns_translate::patchset::{DigestCheck, PatchEntry, PatchSet, PatchValue};
+use crate::document::{VERSION, to_document};
+use crate::provenance::{WorkspaceProvenance, file_name};
+use crate::{Analysis, Answer, CompiledModel, Document, Error, Face, Provenance, Settings};
+use ns_core::CompileOptions;
+use ns_inference::parallel::{self, ExecutionContext};
+use ns_translate::digest::{DigestAlgorithm, digest};
+use ns_translate::patchset::{DigestCheck, PatchEntry, PatchSet, PatchSetError, PatchValue};
+use ns_translate::pyhf::read_value;
+use ns_translate::{DocumentError, DocumentSource, read_bytes};
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 /// Returns the metadata of the set, and the name and values of every patch.
 #[must_use]
@@ -51,4 +60,208 @@ pub fn verification(checks: &[DigestCheck]) -> Value {
     };
     let verified = checks.iter().all(DigestCheck::matches);
     json!({"verified": verified, "digests": checks.iter().map(check).collect::<Vec<_>>()})
+}
+
+/// A background-only workspace with a set of patches for it: a model for each signal.
+#[derive(Debug, Clone)]
+pub struct SignalGrid {
+    set: Arc<PatchSet>,
+    background: Value,
+    /// SHA-256 digest of the background.
+    sha256: String,
+    files: GridFiles,
+}
+
+/// The files of a grid, as provenance names them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GridFiles {
+    /// That of the background, `-` for standard input.
+    pub workspace: Option<String>,
+    /// That of the patch set.
+    pub patchset: Option<String>,
+}
+
+impl SignalGrid {
+    /// Reads a background and a patch set.
+    ///
+    /// # Errors
+    /// Documents that cannot be read; a set that was made for another workspace.
+    pub fn load(workspace: &DocumentSource, patchset: &DocumentSource) -> Result<Self, DocumentError> {
+        let bytes = read_bytes(workspace)?;
+        let background = read_value(&bytes).map_err(|error| DocumentError::from(error).in_file(&workspace.name()))?;
+        let set = PatchSet::from_bytes(&read_bytes(patchset)?);
+        let grid = set.and_then(|set| Self::of(Arc::new(set), &bytes, background));
+        let grid = grid.map_err(|error| DocumentError::from(error).in_file(&patchset.name()))?;
+        let files = GridFiles { workspace: Some(file_name(workspace)), patchset: Some(file_name(patchset)) };
+        Ok(Self { files, ..grid })
+    }
+
+    /// Joins a patch set and the text of the background that it was made for.
+    ///
+    /// # Errors
+    /// A background that is not JSON, or is another one.
+    pub fn new(set: Arc<PatchSet>, workspace: &[u8], files: GridFiles) -> Result<Self, PatchSetError> {
+        let background = read_value(workspace)?;
+        Ok(Self { files, ..Self::of(set, workspace, background)? })
+    }
+
+    fn of(set: Arc<PatchSet>, text: &[u8], background: Value) -> Result<Self, PatchSetError> {
+        let checks = set.require(text)?;
+        // The digest of a large background takes longer than the fit of a patch.
+        let known = checks.into_iter().find(|check| check.algorithm == DigestAlgorithm::Sha256);
+        let sha256 = match known {
+            Some(check) => check.found,
+            None => digest(text, DigestAlgorithm::Sha256).unwrap_or_default(),
+        };
+        Ok(Self { set, background, sha256, files: GridFiles::default() })
+    }
+
+    /// Returns the patch set.
+    #[must_use]
+    pub fn set(&self) -> &PatchSet {
+        &self.set
+    }
+
+    /// Compiles the model of one patch.
+    ///
+    /// # Errors
+    /// A patch that does not fit; a workspace that is not a model.
+    pub fn model(&self, entry: &PatchEntry, options: &CompileOptions) -> Result<CompiledModel, Error> {
+        let workspace = self.set.workspace(&self.background, entry).map_err(DocumentError::from)?;
+        Ok(CompiledModel::new(workspace, options)?)
+    }
+
+    /// Asks the same question of every patch. The background is read once, and each signal is
+    /// patched in, analysed and dropped.
+    ///
+    /// A patch whose question has no result has its error in the document, and does not stop the
+    /// others.
+    pub fn every_patch<T: Document>(
+        &self,
+        request: &GridRequest<'_>,
+        execution: ExecutionContext<'_>,
+        question: impl Fn(&Analysis) -> Result<Answer<T>, Error> + Sync,
+    ) -> GridAnswer {
+        let entries = self.set.patches();
+        let ask = |entry: &PatchEntry| {
+            let model = self.model(entry, request.options)?;
+            let answer = question(&Analysis::new(&model, request.settings)?)?;
+            Ok((answer.result_document(), answer.analysis.provenance_of(self.workspace_provenance())))
+        };
+        let answers = parallel::map(entries.len(), execution, || (), |(), i| ask(&entries[i]));
+        let mut grid = GridAnswer { n_patches: entries.len(), patches: Vec::new(), provenance: Value::Null };
+        let mut first = None;
+        for (entry, answer) in entries.iter().zip(answers) {
+            let document = match answer {
+                None => continue,
+                Some(Err(error)) => json!({"error": Error::full_message(&error, request.face)}),
+                Some(Ok((document, provenance))) => {
+                    first.get_or_insert(provenance);
+                    document
+                }
+            };
+            grid.patches.push(self.with_head(entry, document));
+        }
+        grid.provenance = self.with_patchset(first.as_ref());
+        grid
+    }
+
+    /// Returns the name and the values by label of a patch.
+    #[must_use]
+    pub fn head(&self, entry: &PatchEntry) -> Map<String, Value> {
+        let labels = self.set.metadata().labels.iter().zip(&entry.values);
+        let values: Map<String, Value> = labels.map(|(label, value)| (label.clone(), value_of(value))).collect();
+        Map::from_iter([("patch".to_owned(), json!(entry.name)), ("values".to_owned(), Value::Object(values))])
+    }
+
+    fn with_head(&self, entry: &PatchEntry, mut document: Value) -> Value {
+        if let Value::Object(fields) = &mut document {
+            fields.extend(self.head(entry));
+        }
+        document
+    }
+
+    /// Returns how the results of the grid were computed, once for all patches: the background, the
+    /// patch set, and the rest as in `analysis`, that of one patch, if there is one.
+    #[must_use]
+    pub fn provenance(&self, analysis: Option<&Analysis>) -> Value {
+        self.with_patchset(analysis.map(|analysis| analysis.provenance_of(self.workspace_provenance())).as_ref())
+    }
+
+    fn with_patchset(&self, of_patch: Option<&Provenance>) -> Value {
+        let mut document = match of_patch {
+            Some(provenance) => to_document(provenance),
+            None => json!({"nextstat_version": VERSION, "workspace": to_document(&self.workspace_provenance())}),
+        };
+        document["patchset"] = json!({"sha256": self.set.digest(DigestAlgorithm::Sha256)});
+        if let Some(file) = &self.files.patchset {
+            document["patchset"]["file"] = json!(file);
+        }
+        document
+    }
+
+    fn workspace_provenance(&self) -> WorkspaceProvenance {
+        let file = self.files.workspace.clone();
+        WorkspaceProvenance { sha256: self.sha256.clone(), file, patches: Vec::new(), patchset: None }
+    }
+}
+
+/// What the models of all patches have in common.
+#[derive(Debug, Clone, Copy)]
+pub struct GridRequest<'a> {
+    /// How to compile them.
+    pub options: &'a CompileOptions,
+    /// How to fit them.
+    pub settings: &'a Settings,
+    /// The interface that words the errors.
+    pub face: Face,
+}
+
+/// The answers for the patches of a set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GridAnswer {
+    /// Patches of the set.
+    pub n_patches: usize,
+    /// The documents of those that were analysed, in the order of the set: `patch`, `values`, and
+    /// the fields of the result or `error`.
+    pub patches: Vec<Value>,
+    provenance: Value,
+}
+
+impl GridAnswer {
+    /// Returns `true` unless the run was cancelled.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.patches.len() == self.n_patches
+    }
+
+    /// Returns the number of patches with an error or with fits that did not converge.
+    #[must_use]
+    pub fn n_failed(&self) -> usize {
+        let is_bad = |patch: &&Value| patch.get("error").is_some() || patch["converged"] == json!(false);
+        self.patches.iter().filter(is_bad).count()
+    }
+
+    /// Returns what a reader should know before using the numbers.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        failed_patches(self.n_failed(), self.patches.len())
+    }
+
+    /// Returns the document.
+    #[must_use]
+    pub fn document(&self) -> Value {
+        json!({
+            "complete": self.is_complete(),
+            "n_patches": self.n_patches,
+            "patches": self.patches,
+            "provenance": self.provenance,
+        })
+    }
+}
+
+/// Returns the warning about `n_failed` of `n_done` patches.
+#[must_use]
+pub fn failed_patches(n_failed: usize, n_done: usize) -> Option<String> {
+    (n_failed > 0).then(|| format!("{n_failed} of {n_done} patches have errors or fits that did not converge"))
 }

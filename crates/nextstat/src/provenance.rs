@@ -56,18 +56,22 @@ pub struct WorkspaceProvenance {
 
 impl WorkspaceProvenance {
     fn new(sha256: String, origin: Option<&LoadRequest>) -> Self {
-        let name = |source: &DocumentSource| match source {
-            DocumentSource::Path(path) => path.display().to_string(),
-            DocumentSource::Stdin => "-".to_owned(),
-        };
         Self {
             sha256,
-            file: origin.map(|origin| name(&origin.workspace)),
-            patches: origin.map(|origin| origin.patches.iter().map(name).collect()).unwrap_or_default(),
+            file: origin.map(|origin| file_name(&origin.workspace)),
+            patches: origin.map(|origin| origin.patches.iter().map(file_name).collect()).unwrap_or_default(),
             patchset: origin
                 .and_then(|origin| origin.patchset.as_ref())
                 .map(|(path, patch)| [path.display().to_string(), patch.clone()]),
         }
+    }
+}
+
+/// Returns the name of a source, `-` for standard input.
+pub(crate) fn file_name(source: &DocumentSource) -> String {
+    match source {
+        DocumentSource::Path(path) => path.display().to_string(),
+        DocumentSource::Stdin => "-".to_owned(),
     }
 }
 
@@ -169,10 +173,16 @@ impl Analysis {
     /// whole workspace.
     #[must_use]
     pub fn provenance(&self) -> Provenance {
-        let (model, compiled) = (self.model(), self.compiled());
+        let compiled = self.compiled();
+        self.provenance_of(WorkspaceProvenance::new(compiled.workspace_sha256().to_owned(), compiled.origin()))
+    }
+
+    /// Returns the provenance of results for `workspace`, whose digest the caller has.
+    pub(crate) fn provenance_of(&self, workspace: WorkspaceProvenance) -> Provenance {
+        let model = self.model();
         Provenance {
             nextstat_version: VERSION,
-            workspace: WorkspaceProvenance::new(compiled.workspace_sha256().to_owned(), compiled.origin()),
+            workspace,
             measurement: model.measurement.clone(),
             pois: model.pois.iter().map(|&i| model.parameters.names[i].clone()).collect(),
             settings: self.changed_settings(),

@@ -4,16 +4,12 @@ pub(crate) mod device;
 pub(crate) mod files;
 mod ignored;
 mod model;
-mod patches;
 mod setup;
 mod toy_run;
 pub(crate) mod values;
 
 pub(crate) use device::DeviceArgs;
 pub(crate) use ignored::IgnoredArgs;
-pub(crate) use model::{
-    InputArgs, ModelArgs, OutputArgs, SourceArgs, ThreadArgs, compile_error, named_or_piped, rewritable,
-};
-pub(crate) use patches::{EveryPatchArgs, PatchAnswer};
+pub(crate) use model::{InputArgs, ModelArgs, SourceArgs, ThreadArgs, compile_error, named_or_piped, rewritable};
 pub(crate) use setup::{SetupArgs, stored_fit};
 pub(crate) use toy_run::{AuxChoice, ToyRunArgs, ToyStatistic, is_npy};

@@ -160,7 +160,8 @@ impl CliError {
             Self::NoPatchName { path } => Some(format!("`nextstat patchset list {path}` lists the names")),
             Self::NoPython { .. } => Some("NEXTSTAT_PYTHON names the Python to use".to_owned()),
             Self::NoPythonPackage { .. } => Some(
-                "`pip install 'nextstat-rs[build,xmlio]'` installs it; NEXTSTAT_PYTHON names the Python to use".to_owned(),
+                "`pip install 'nextstat-rs[build,xmlio]'` installs it; NEXTSTAT_PYTHON names the Python to use"
+                    .to_owned(),
             ),
             Self::NeedsTwo { .. } => Some("name two parameters with `--parameter`".to_owned()),
             _ => None,

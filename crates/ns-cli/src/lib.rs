@@ -16,15 +16,17 @@
 mod args;
 mod error;
 mod output;
+mod status;
 mod usage;
 mod verbs;
 
 use clap::Parser;
 use error::CliError;
 use output::reporter;
+use status::Status;
 use std::cell::RefCell;
 use std::ffi::OsString;
-use verbs::{Cli, Command, Status};
+use verbs::{Cli, Command};
 
 /// Exit code of bad input and bad usage.
 pub(crate) const UNUSABLE: u8 = 2;

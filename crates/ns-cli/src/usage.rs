@@ -3,7 +3,8 @@
 
 use crate::error::CliError;
 use crate::output::reporter::hint;
-use crate::verbs::{Cli, Status};
+use crate::status::Status;
+use crate::verbs::Cli;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory as _};
 use std::ffi::OsString;

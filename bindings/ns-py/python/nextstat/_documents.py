@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from . import _nextstat
 from ._arguments import count, require_model, text
-from ._errors import NextstatWarning, shown
+from ._errors import NextstatWarning, shown, warn
 from ._models import choice_of
 from ._nextstat import Model, NextstatError, RawPatchSet, escape
 from ._progress import first_done, progress_of
 from ._results import CheckResult, GridResult, InspectResult
-from ._sources import document_bytes, json_bytes
+from ._sources import document_bytes, file_of, json_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -108,6 +108,7 @@ class PatchSet:
 
     def __init__(self, source: Document) -> None:
         self._text = document_bytes(source)
+        self._file = file_of(source)
         self._raw = RawPatchSet(self._text)
         self._inspected: dict[str, Any] = self._raw.inspect()
 
@@ -150,7 +151,7 @@ class PatchSet:
 
     def require(self, workspace: Document) -> None:
         """Raises a `WorkspaceError` if the set was not made for `workspace`."""
-        self._raw.grid(document_bytes(workspace))
+        self._raw.require(document_bytes(workspace))
 
     def verify(self, workspace: Document) -> dict[str, Any]:
         """Whether the set was made for `workspace`: ``verified``, and every digest with what was
@@ -239,11 +240,11 @@ def every_patch(
         raise TypeError(f"`question` is a function of a model, such as `nextstat.upper_limit`, not `{shown(question)}`")
     n_threads = (os.cpu_count() or 1) if threads is None else count("threads", threads, 1)
     patches = patchset if isinstance(patchset, PatchSet) else PatchSet(patchset)
-    raw = patches._raw.grid(document_bytes(workspace))
+    raw = patches._raw.grid(document_bytes(workspace), [file_of(workspace), patches._file])
     choice = choice_of(measurement, poi, interp_defaults, interpolation)
 
     def answer(name: str) -> dict[str, Any]:
-        head = {"patch": name, "values": patches.values(name)}
+        head = raw.head(name)
         try:
             return {**head, "result": question(raw.model(name, choice))}
         except NextstatError as error:
@@ -254,11 +255,14 @@ def every_patch(
         # Said once for all of them below.
         warnings.simplefilter("ignore", NextstatWarning)
         answers = _answers(answer, names, n_threads, tell)
-    result = GridResult({"n_patches": len(names), "patches": answers})
-    n_bad = sum("error" in found or getattr(found["result"], "_fields", {}).get("converged") is False for found in answers)
-    if n_bad:
-        warnings.warn(f"{n_bad} of {len(names)} patches have no good answer", NextstatWarning, stacklevel=2)
-    return result
+    sources = (getattr(found.get("result"), "_provenance", None) for found in answers)
+    of_patch = next((source for source in sources if isinstance(source, _nextstat.RawProvenance)), None)
+    fields = {"complete": True, "n_patches": len(names), "patches": answers, "provenance": raw.provenance(of_patch)}
+    n_failed = sum("error" in found or getattr(found["result"], "_fields", {}).get("converged") is False for found in answers)
+    message = _nextstat.failed_patches(n_failed, len(names))
+    if message is not None:
+        warn(message, 3)
+    return GridResult(fields)
 
 
 def _answers(answer: Callable[[str], dict[str, Any]], names: Sequence[str], n_threads: int, tell: Callable[[int, int], object] | None) -> list[dict[str, Any]]:

@@ -21,12 +21,18 @@ def is_json(text: str) -> bool:
     return text.lstrip("\ufeff \t\r\n").startswith(("{", "["))
 
 
+def file_of(source: Document) -> str | None:
+    """Returns the path that `source` is, or None if it is a document itself."""
+    if isinstance(source, os.PathLike) or (isinstance(source, str) and not is_json(source)):
+        return os.fspath(source)
+    return None
+
+
 def document_bytes(source: Document) -> bytes:
     """Returns the JSON text of a file (also `.gz`, `.zst`), of text, of bytes or of a dictionary.
     """
-    if isinstance(source, os.PathLike) or (isinstance(source, str) and not is_json(source)):
-        return read_document(os.fspath(source))
-    return json_bytes(source)
+    path = file_of(source)
+    return json_bytes(source) if path is None else read_document(path)
 
 
 def json_bytes(document: Any) -> bytes:

@@ -67,11 +67,8 @@ fn intervals_end_where_the_profile_has_risen_to_their_level() {
     let analysis = |fixed: Vec<(String, f64)>| {
         Analysis::new(&model(), &Settings { fixed, ..Settings::default() }).expect("sound settings")
     };
-    let request = FitRequest {
-        minos: vec![IntervalTarget::OfInterest],
-        minos_cls: vec![0.6827, 0.9],
-        ..FitRequest::default()
-    };
+    let request =
+        FitRequest { minos: vec![IntervalTarget::OfInterest], minos_cls: vec![0.6827, 0.9], ..FitRequest::default() };
     let fit = analysis(Vec::new()).fit(&request).expect("a fit").result;
     assert_eq!(fit.minos.len(), 2);
     // χ² of one degree of freedom at these levels.

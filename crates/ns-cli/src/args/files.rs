@@ -1,7 +1,8 @@
 //! Files that a verb reads and writes: a result must not replace one of its inputs.
 
-use super::{InputArgs, OutputArgs};
+use super::InputArgs;
 use crate::error::CliError;
+use crate::output::OutputArgs;
 use ns_translate::DocumentSource;
 use std::ffi::OsString;
 use std::fs;

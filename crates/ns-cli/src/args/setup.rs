@@ -6,7 +6,7 @@ use crate::error::CliError;
 use clap::Args;
 use nextstat::settings::{AsimovPoi, AsimovPoint};
 use nextstat::stored::StoredFit;
-use nextstat::{Analysis, CompiledModel, DataSource, Settings};
+use nextstat::{Analysis, DataSource, Settings};
 use ns_translate::{DocumentSource, read_bytes};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -73,12 +73,8 @@ impl SetupArgs {
         Ok(Analysis::new(&model, &settings)?)
     }
 
-    /// Returns the analysis of `model` on the CPU.
-    pub(crate) fn of_model(&self, model: &CompiledModel) -> Result<Analysis, CliError> {
-        Ok(Analysis::new(model, &self.settings()?)?)
-    }
-
-    fn settings(&self) -> Result<Settings, CliError> {
+    /// Returns the settings, with all threads and on the CPU.
+    pub(crate) fn settings(&self) -> Result<Settings, CliError> {
         Ok(Settings {
             data: self.data()?,
             fit_channels: self.fit_channels.clone(),

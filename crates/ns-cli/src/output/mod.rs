@@ -2,16 +2,17 @@
 //! to a file; tables, on standard output if it is a terminal and on standard error if not;
 //! warnings, errors and progress on standard error.
 
+mod args;
 mod progress;
 pub(crate) mod reporter;
 mod stream;
 pub(crate) mod table;
 
+pub(crate) use args::OutputArgs;
 pub(crate) use progress::Progress;
 pub(crate) use reporter::{Paint, Reporter, escape};
 pub(crate) use stream::Stream;
 
-use crate::args::OutputArgs;
 use crate::error::CliError;
 use ns_translate::python_json;
 use ns_translate::whole_file::write_whole;

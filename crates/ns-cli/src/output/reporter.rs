@@ -1,6 +1,6 @@
 //! Messages: errors and warnings on standard error always, tables if a terminal shows them.
 
-use crate::args::OutputArgs;
+use super::OutputArgs;
 use crate::error::CliError;
 use nextstat::Analysis;
 use nextstat::provenance::DataProvenance;

@@ -1,8 +1,8 @@
 //! Output of results larger than memory: written in pieces to standard output, or to a file that
 //! gets its name when it is complete.
 
+use super::OutputArgs;
 use super::{require_stdout, stdout_error};
-use crate::args::OutputArgs;
 use crate::error::CliError;
 use ns_translate::whole_file::{OutputTarget, ReplacementFile};
 use std::io::{self, BufWriter, Read, Write};

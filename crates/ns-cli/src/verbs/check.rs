@@ -1,10 +1,11 @@
 //! `nextstat check`: problems of a model, found before a fit.
 
-use super::{Command, EXIT_CODES, Status};
+use super::{Command, EXIT_CODES};
+use crate::args::ModelArgs;
 use crate::args::files::Files;
-use crate::args::{ModelArgs, OutputArgs};
 use crate::error::CliError;
-use crate::output::{Paint, Reporter, escape, write_result};
+use crate::output::{OutputArgs, Paint, Reporter, escape, write_result};
+use crate::status::Status;
 use clap::Args;
 use ns_core::check::{Finding, Severity};
 use std::fmt::Write;

@@ -1,10 +1,11 @@
 //! `nextstat combine`: several workspaces combined into one.
 
-use super::{Command, Status};
+use super::Command;
 use crate::args::values::source;
-use crate::args::{OutputArgs, named_or_piped, rewritable};
+use crate::args::{named_or_piped, rewritable};
 use crate::error::CliError;
-use crate::output::{Reporter, write_json};
+use crate::output::{OutputArgs, Reporter, write_json};
+use crate::status::Status;
 use clap::{Args, ValueEnum};
 use ns_translate::DocumentSource;
 use ns_translate::workspace::{

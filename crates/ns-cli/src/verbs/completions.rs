@@ -1,8 +1,9 @@
 //! `nextstat completions`: completion scripts for shells.
 
-use super::{Cli, Command, Status};
+use super::{Cli, Command};
 use crate::error::CliError;
 use crate::output::write_stdout;
+use crate::status::Status;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 

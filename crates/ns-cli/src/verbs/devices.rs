@@ -1,10 +1,10 @@
 //! `nextstat devices`: the devices of every backend, and why those that cannot be used cannot.
 
-use super::{Command, EXIT_CODES, Status};
-use crate::args::OutputArgs;
+use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
 use crate::error::CliError;
-use crate::output::{Reporter, write_result};
+use crate::output::{OutputArgs, Reporter, write_result};
+use crate::status::Status;
 use clap::Args;
 use ns_compute::accel;
 use ns_device::{Device, DeviceError, ProbedDevice};

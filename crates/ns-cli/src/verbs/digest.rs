@@ -1,11 +1,12 @@
 //! `nextstat digest`: digests of a document, as pyhf's patch sets contain them.
 
-use super::{Command, Status};
+use super::Command;
 use crate::args::files::Files;
+use crate::args::named_or_piped;
 use crate::args::values::source;
-use crate::args::{OutputArgs, named_or_piped};
 use crate::error::CliError;
-use crate::output::{write_json, write_text};
+use crate::output::{OutputArgs, write_json, write_text};
+use crate::status::Status;
 use clap::Args;
 use ns_translate::digest::{DigestAlgorithm, digest};
 use ns_translate::{DocumentError, DocumentSource, read_bytes};

@@ -1,12 +1,13 @@
 //! `nextstat evaluate`: likelihood, gradient and expected data at given points.
 
-use super::{Command, EXIT_CODES, Status};
+use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
 use crate::args::values::source;
-use crate::args::{ModelArgs, OutputArgs, ThreadArgs};
+use crate::args::{ModelArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::table::{Align, table};
-use crate::output::{Reporter, write_result};
+use crate::output::{OutputArgs, Reporter, write_result};
+use crate::status::Status;
 use clap::Args;
 use nextstat::document::to_document;
 use nextstat::number::significant;

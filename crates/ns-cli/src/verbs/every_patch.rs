@@ -1,20 +1,17 @@
-//! One request for every patch of a patch set: the workspace is read once, and each signal is
-//! patched in, analysed and dropped.
+//! One request for every patch of a patch set, for the verbs that have the option.
 
-use super::{OutputArgs, SetupArgs, ThreadArgs, compile_error};
+use crate::args::{SetupArgs, ThreadArgs};
 use crate::error::CliError;
-use crate::output::reporter::with_causes;
 use crate::output::table::{Align, table};
-use crate::output::{Progress, Reporter, escape, write_result};
-use crate::verbs::Status;
+use crate::output::{OutputArgs, Progress, Reporter, escape, write_result};
+use crate::status::Status;
 use clap::Args;
 use nextstat::number::optional;
-use nextstat::patchsets::value_of;
-use nextstat::{Analysis, CompiledModel};
-use ns_inference::parallel::{self, ExecutionContext};
-use ns_translate::patchset::{PatchEntry, PatchSet};
-use ns_translate::{DocumentError, DocumentSource, pyhf, read_bytes};
-use serde_json::{Map, Value, json};
+use nextstat::patchsets::{GridRequest, SignalGrid};
+use nextstat::{Analysis, Answer, Document, Face};
+use ns_inference::parallel::ExecutionContext;
+use ns_translate::DocumentSource;
+use serde_json::Value;
 
 /// The option to analyse a whole grid of signals.
 #[derive(Debug, Args)]
@@ -24,73 +21,41 @@ pub(crate) struct EveryPatchArgs {
     pub(crate) every_patch: bool,
 }
 
-/// The document of a patch, and whether its fits converged.
-pub(crate) type PatchAnswer = Result<(Value, bool), CliError>;
-
-impl EveryPatchArgs {
-    /// Analyses every patch, and writes the documents in the order of the set.
-    pub(crate) fn run(
-        &self,
-        setup: &SetupArgs,
-        threads: &ThreadArgs,
-        output: &OutputArgs,
-        analyse: impl Fn(Analysis) -> PatchAnswer + Sync,
-    ) -> Result<Status, CliError> {
-        let input = &setup.model.input;
-        let Some(path) = input.patchset.clone() else { return Err(CliError::NoPatchSet) };
-        let (source, set_source) = (input.workspace.source()?, DocumentSource::Path(path));
-        let bytes = read_bytes(&source)?;
-        let background =
-            pyhf::read_value(&bytes).map_err(|error| DocumentError::from(error).in_file(&source.name()))?;
-        let set = read_bytes(&set_source).map_err(CliError::from)?;
-        let set = PatchSet::from_bytes(&set).and_then(|set| set.require(&bytes).map(|()| set));
-        let set = set.map_err(|error| DocumentError::from(error).in_file(&set_source.name()))?;
-        drop(bytes);
-
-        let reporter = Reporter::new(output);
-        let progress = Progress::new(reporter, "patches");
-        let answer = |entry: &PatchEntry| {
-            let name = format!("{}, patch `{}`", source.name(), entry.name);
-            let workspace = set.workspace(&background, entry);
-            let workspace = workspace.map_err(|error| DocumentError::from(error).in_file(&name))?;
-            let model = CompiledModel::new(workspace, &setup.model.options()?);
-            analyse(setup.of_model(&model.map_err(|error| compile_error(name, error))?)?)
-        };
-        let entries = set.patches();
-        let execution = ExecutionContext::new(threads.count(), &progress);
-        let answers = parallel::map(entries.len(), execution, || (), |(), i| answer(&entries[i]));
-        drop(progress);
-
-        let done = entries.iter().zip(&answers).filter_map(|(entry, answer)| Some((entry, answer.as_ref()?)));
-        let documents: Vec<Value> = done.map(|(entry, answer)| document(&set, entry, answer)).collect();
-        let (n_done, n_patches) = (documents.len(), entries.len());
-        let is_complete = n_done == n_patches;
-        write_result(&json!({"complete": is_complete, "n_patches": n_patches, "patches": &documents}), output)?;
-        let n_bad = answers.iter().flatten().filter(|answer| !matches!(answer, Ok((_, true)))).count();
-        let alarm =
-            (n_bad > 0).then(|| format!("{n_bad} of {n_done} patches have errors or fits that did not converge"));
-        reporter.summary_or_warning(alarm.as_deref(), |_| {
-            let table = summary(&documents);
-            if is_complete { table } else { format!("{table}  interrupted after {n_done} of {n_patches} patches\n") }
-        });
-        Ok(if is_complete { Status::done_if(n_bad == 0) } else { Status::Interrupted })
-    }
+/// The arguments that say what to analyse, how fast, and where the result goes.
+pub(crate) struct GridArgs<'a> {
+    pub(crate) setup: &'a SetupArgs,
+    pub(crate) threads: &'a ThreadArgs,
+    pub(crate) output: &'a OutputArgs,
 }
 
-/// Returns the document of a patch with its name and its values by label, or the reason why there
-/// is not a document.
-fn document(set: &PatchSet, entry: &PatchEntry, answer: &PatchAnswer) -> Value {
-    let labels = set.metadata().labels.iter().zip(&entry.values);
-    let values: Map<String, Value> = labels.map(|(label, value)| (label.clone(), value_of(value))).collect();
-    let mut document = match answer {
-        Ok((document, _)) => document.clone(),
-        Err(error) => json!({"error": with_causes(error)}),
-    };
-    if let Value::Object(fields) = &mut document {
-        fields.insert("patch".to_owned(), json!(entry.name));
-        fields.insert("values".to_owned(), Value::Object(values));
+impl GridArgs<'_> {
+    /// Analyses every patch, and writes the documents in the order of the set.
+    pub(crate) fn run<T: Document>(
+        &self,
+        question: impl Fn(&Analysis) -> Result<Answer<T>, nextstat::Error> + Sync,
+    ) -> Result<Status, CliError> {
+        let Self { setup, threads, output } = self;
+        let input = &setup.model.input;
+        let Some(path) = input.patchset.clone() else { return Err(CliError::NoPatchSet) };
+        let grid = SignalGrid::load(&input.workspace.source()?, &DocumentSource::Path(path))?;
+        let reporter = Reporter::new(output);
+        let progress = Progress::new(reporter, "patches");
+        let request =
+            GridRequest { options: &setup.model.options()?, settings: &setup.settings()?, face: Face::Command };
+        let answer = grid.every_patch(&request, ExecutionContext::new(threads.count(), &progress), question);
+        drop(progress);
+
+        write_result(&answer.document(), output)?;
+        let (n_done, n_patches) = (answer.patches.len(), answer.n_patches);
+        reporter.summary_or_warning(answer.warning().as_deref(), |_| match answer.is_complete() {
+            true => summary(&answer.patches),
+            false => {
+                let table = summary(&answer.patches);
+                format!("{table}  interrupted after {n_done} of {n_patches} patches\n")
+            }
+        });
+        Ok(if answer.is_complete() { Status::done_if(answer.n_failed() == 0) } else { Status::Interrupted })
     }
-    document
 }
 
 /// Returns a table with a row for each patch: the observed and the median expected CLs or limit.

@@ -1,13 +1,14 @@
 //! `nextstat fit`: the maximum-likelihood fit of a model.
 
-use super::{Command, EXIT_CODES, Status};
+use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
 use crate::args::values::fraction;
-use crate::args::{DeviceArgs, IgnoredArgs, OutputArgs, SetupArgs, ThreadArgs};
+use crate::args::{DeviceArgs, IgnoredArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::reporter::{alarm_if, conditions, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{Paint, Reporter, escape, write_result};
+use crate::output::{OutputArgs, Paint, Reporter, escape, write_result};
+use crate::status::Status;
 use clap::Args;
 use nextstat::FitRequest;
 use nextstat::fit::{IntervalTarget, Matrices};

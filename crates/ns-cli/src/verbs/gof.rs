@@ -1,14 +1,15 @@
 //! `nextstat gof`: the goodness of the best fit.
 
 use super::fit::verdict;
-use super::{Command, EXIT_CODES, Status};
+use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
 use crate::args::values::n_toys;
-use crate::args::{AuxChoice, DeviceArgs, OutputArgs, SetupArgs, ThreadArgs};
+use crate::args::{AuxChoice, DeviceArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::reporter::{alarm_if, conditions, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{Paint, Progress, Reporter, escape, write_result};
+use crate::output::{OutputArgs, Paint, Progress, Reporter, escape, write_result};
+use crate::status::Status;
 use clap::Args;
 use nextstat::Answer;
 use nextstat::goodness::{Goodness, GoodnessByToys, GoodnessRequest};

@@ -1,14 +1,16 @@
 //! `nextstat hypotest`: CLs of one value of the parameter of interest, observed and expected.
 
+use super::every_patch::{EveryPatchArgs, GridArgs};
 use super::hypotest_toys::HypotestToysArgs;
-use super::{Command, EXIT_CODES, Status};
+use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
 use crate::args::values::finite;
-use crate::args::{EveryPatchArgs, IgnoredArgs, OutputArgs, PatchAnswer, SetupArgs, ThreadArgs, ToyStatistic};
+use crate::args::{IgnoredArgs, SetupArgs, ThreadArgs, ToyStatistic};
 use crate::error::CliError;
 use crate::output::reporter::{alarm_if, conditions, data_label, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{Reporter, escape, write_result};
+use crate::output::{OutputArgs, Reporter, escape, write_result};
+use crate::status::Status;
 use clap::{Args, ValueEnum};
 use nextstat::Answer;
 use nextstat::hypothesis::HypotestRequest;
@@ -102,10 +104,8 @@ impl Command for HypotestArgs {
         }
         let request = HypotestRequest { mu: self.mu, statistic: self.test_stat.into() };
         if self.patches.every_patch {
-            return self.patches.run(&self.setup, &self.threads, &self.output, |analysis| -> PatchAnswer {
-                let answer = analysis.hypotest(&request)?;
-                Ok((answer.document(), answer.result.converged))
-            });
+            let grid = GridArgs { setup: &self.setup, threads: &self.threads, output: &self.output };
+            return grid.run(|analysis| analysis.hypotest(&request));
         }
         let answer = self.setup.on_cpu(&self.threads)?.hypotest(&request)?;
         write_result(&answer.document(), &self.output)?;

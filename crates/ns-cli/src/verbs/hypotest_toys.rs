@@ -1,14 +1,15 @@
 //! `nextstat hypotest-toys`: CLs by toys.
 
 use super::hypotest::BAND;
-use super::{Command, EXIT_CODES, Status};
+use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
 use crate::args::values::{finite, n_toys};
-use crate::args::{DeviceArgs, OutputArgs, SetupArgs, ThreadArgs, ToyRunArgs, ToyStatistic};
+use crate::args::{DeviceArgs, SetupArgs, ThreadArgs, ToyRunArgs, ToyStatistic};
 use crate::error::CliError;
 use crate::output::reporter::{alarm_if, conditions};
 use crate::output::table::{Align, table};
-use crate::output::{Paint, Progress, Reporter, escape, write_result};
+use crate::output::{OutputArgs, Paint, Progress, Reporter, escape, write_result};
+use crate::status::Status;
 use clap::Args;
 use nextstat::number::{optional, significant};
 use nextstat::toy_tests::{ToyTestRequest, ToyTestResult, ToyTestRun, record};

@@ -3,8 +3,9 @@
 //! They need ROOT files, figures or the network, for which Python has kept libraries. The command
 //! that the Python package installs runs them itself.
 
-use super::{Command, Status};
+use super::Command;
 use crate::error::CliError;
+use crate::status::Status;
 use clap::Args;
 use std::ffi::OsString;
 use std::process;

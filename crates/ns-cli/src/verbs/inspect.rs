@@ -1,11 +1,12 @@
 //! `nextstat inspect`: the contents of a workspace.
 
-use super::{Command, EXIT_CODES, Status};
+use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
-use crate::args::{InputArgs, OutputArgs, compile_error};
+use crate::args::{InputArgs, compile_error};
 use crate::error::CliError;
 use crate::output::table::{Align, table};
-use crate::output::{Reporter, escape, write_result};
+use crate::output::{OutputArgs, Reporter, escape, write_result};
+use crate::status::Status;
 use clap::Args;
 use nextstat::document::to_document;
 use ns_core::spec::ModifierKind;

@@ -1,14 +1,16 @@
 //! `nextstat limit`: upper limits on the parameter of interest, observed and expected.
 
+use super::every_patch::{EveryPatchArgs, GridArgs};
 use super::hypotest::BAND;
-use super::{Command, EXIT_CODES, Status};
+use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
 use crate::args::values::{finite, fraction};
-use crate::args::{EveryPatchArgs, OutputArgs, PatchAnswer, SetupArgs, ThreadArgs};
+use crate::args::{SetupArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::reporter::{alarm_if, conditions, data_label, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{Reporter, escape, write_result};
+use crate::output::{OutputArgs, Reporter, escape, write_result};
+use crate::status::Status;
 use clap::{Args, ValueEnum};
 use nextstat::Answer;
 use nextstat::hypothesis::LimitRequest;
@@ -90,10 +92,8 @@ impl Command for LimitArgs {
             grid: self.grid()?,
         };
         if self.patches.every_patch {
-            return self.patches.run(&self.setup, &self.threads, &self.output, |analysis| -> PatchAnswer {
-                let answer = analysis.limit(&request)?;
-                Ok((answer.document(), answer.result.converged))
-            });
+            let grid = GridArgs { setup: &self.setup, threads: &self.threads, output: &self.output };
+            return grid.run(|analysis| analysis.limit(&request));
         }
         let answer = self.setup.on_cpu(&self.threads)?.limit(&request)?;
         write_result(&answer.document(), &self.output)?;

@@ -1,12 +1,13 @@
 //! `nextstat patchset`: pyhf's verbs for patch sets.
 
-use super::{Command, Status};
+use super::Command;
 use crate::args::files::Files;
+use crate::args::named_or_piped;
 use crate::args::values::source;
-use crate::args::{OutputArgs, named_or_piped};
 use crate::error::CliError;
 use crate::output::table::{Align, table};
-use crate::output::{Reporter, escape, write_json, write_text};
+use crate::output::{OutputArgs, Reporter, escape, write_json, write_text};
+use crate::status::Status;
 use clap::{Args, Subcommand};
 use nextstat::patchsets;
 use ns_translate::patchset::{PatchContents, PatchEntry, PatchSet};

@@ -1,10 +1,11 @@
 //! `nextstat prune`: a workspace without some of its parts.
 
+use super::Command;
 use super::combine::counts;
-use super::{Command, Status};
-use crate::args::{OutputArgs, SourceArgs};
+use crate::args::SourceArgs;
 use crate::error::CliError;
-use crate::output::{Reporter, write_json};
+use crate::output::{OutputArgs, Reporter, write_json};
+use crate::status::Status;
 use clap::Args;
 use ns_core::spec::ModifierKind;
 use ns_translate::workspace::{OrphanedMeasurement, PruneRequest, prune};

@@ -1,13 +1,14 @@
 //! `nextstat ranking`: nuisance parameters by their impact on the parameter of interest.
 
-use super::{Command, EXIT_CODES, Status};
+use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
 use crate::args::values::{GroupPatterns, group};
-use crate::args::{DeviceArgs, OutputArgs, SetupArgs, ThreadArgs};
+use crate::args::{DeviceArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::reporter::{alarm_if, conditions, free_fit_failed, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{Paint, Progress, Reporter, escape, write_result};
+use crate::output::{OutputArgs, Paint, Progress, Reporter, escape, write_result};
+use crate::status::Status;
 use clap::{Args, ValueEnum};
 use nextstat::number::{measured, optional, significant};
 use nextstat::ranking::RankingRequest;

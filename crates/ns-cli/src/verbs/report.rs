@@ -1,14 +1,15 @@
 //! `nextstat report`: one fit with its pulls, correlations, yields and goodness.
 
 use super::fit::{parameters, strongest_pulls, verdict};
-use super::{Command, EXIT_CODES, Status, gof};
+use super::{Command, EXIT_CODES, gof};
 use crate::args::files::Files;
 use crate::args::values::threshold;
-use crate::args::{OutputArgs, SetupArgs, ThreadArgs};
+use crate::args::{SetupArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::reporter::{alarm_if, conditions, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{Paint, Reporter, escape, write_result};
+use crate::output::{OutputArgs, Paint, Reporter, escape, write_result};
+use crate::status::Status;
 use clap::Args;
 use nextstat::Analysis;
 use nextstat::number::{measured, significant};

@@ -1,13 +1,14 @@
 //! `nextstat scan`: the profile likelihood of one or two parameters.
 
-use super::{Command, EXIT_CODES, Status};
+use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
 use crate::args::values::{finite, fraction};
-use crate::args::{DeviceArgs, OutputArgs, SetupArgs, ThreadArgs};
+use crate::args::{DeviceArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::reporter::{alarm_if, conditions, free_fit_failed, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{Paint, Progress, Reporter, escape, write_result};
+use crate::output::{OutputArgs, Paint, Progress, Reporter, escape, write_result};
+use crate::status::Status;
 use clap::Args;
 use nextstat::Analysis;
 use nextstat::curves::{AxisRequest, ContourLevels, Curves, ScanRequest};

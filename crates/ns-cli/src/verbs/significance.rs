@@ -1,13 +1,14 @@
 //! `nextstat significance`: the significance of a discovery, observed and expected.
 
-use super::{Command, EXIT_CODES, Status};
+use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
 use crate::args::values::finite;
-use crate::args::{OutputArgs, SetupArgs, ThreadArgs};
+use crate::args::{SetupArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::reporter::{alarm_if, conditions, data_label, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{Reporter, escape, write_result};
+use crate::output::{OutputArgs, Reporter, escape, write_result};
+use crate::status::Status;
 use clap::Args;
 use nextstat::Answer;
 use nextstat::hypothesis::SignificanceRequest;

@@ -3,13 +3,14 @@
 mod document;
 mod merge;
 
-use super::{Command, EXIT_CODES, Status};
+use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
 use crate::args::values::{finite, n_toys};
-use crate::args::{DeviceArgs, OutputArgs, SetupArgs, ThreadArgs, ToyRunArgs, is_npy};
+use crate::args::{DeviceArgs, SetupArgs, ThreadArgs, ToyRunArgs, is_npy};
 use crate::error::CliError;
 use crate::output::reporter::{alarm_if, conditions};
-use crate::output::{Paint, Progress, Reporter, escape, with_command};
+use crate::output::{OutputArgs, Paint, Progress, Reporter, escape, with_command};
+use crate::status::Status;
 use clap::{Args, Subcommand, ValueEnum};
 use document::ToysDocument;
 use nextstat::Analysis;

@@ -2,12 +2,13 @@
 //! predicts them.
 
 use super::report::tables;
-use super::{Command, EXIT_CODES, Status};
+use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
-use crate::args::{OutputArgs, SetupArgs, ThreadArgs, stored_fit};
+use crate::args::{SetupArgs, ThreadArgs, stored_fit};
 use crate::error::CliError;
 use crate::output::reporter::{alarm_if, conditions, warnings};
-use crate::output::{Reporter, escape, write_result};
+use crate::output::{OutputArgs, Reporter, escape, write_result};
+use crate::status::Status;
 use clap::Args;
 use nextstat::stored::Projection;
 use nextstat::yields::Yields;

@@ -18,7 +18,7 @@ pub use error::PatchSetError;
 pub use extract::{ExtractedPatch, PatchContents};
 pub use value::PatchValue;
 
-use crate::digest::{DigestAlgorithm, canonical_json, digest_of_canonical};
+use crate::digest::{DigestAlgorithm, canonical_json, digest, digest_of_canonical};
 use crate::json::{self, JsonCursor};
 use crate::patch::{self, Patch};
 use crate::pyhf;
@@ -159,22 +159,30 @@ impl PatchSet {
         Ok(self.metadata.digests.iter().map(check).collect())
     }
 
-    /// Refuses a workspace other than the one that the set was made for.
+    /// Refuses a workspace other than the one that the set was made for, and returns the digests
+    /// of this one, which all match.
     ///
     /// # Errors
     ///
     /// [`PatchSetError::DigestMismatch`] for the first digest that differs; a workspace that is not
     /// JSON.
-    pub fn require(&self, workspace_bytes: &[u8]) -> Result<(), PatchSetError> {
-        let mut checks = self.verify(workspace_bytes)?.into_iter();
-        match checks.find(|check| !check.matches()) {
-            None => Ok(()),
-            Some(check) => Err(PatchSetError::DigestMismatch {
-                algorithm: check.algorithm,
-                expected: check.expected,
-                found: check.found,
+    pub fn require(&self, workspace_bytes: &[u8]) -> Result<Vec<DigestCheck>, PatchSetError> {
+        let checks = self.verify(workspace_bytes)?;
+        match checks.iter().find(|check| !check.matches()) {
+            None => Ok(checks),
+            Some(DigestCheck { algorithm, expected, found }) => Err(PatchSetError::DigestMismatch {
+                algorithm: *algorithm,
+                expected: expected.clone(),
+                found: found.clone(),
             }),
         }
+    }
+
+    /// Returns the digest of the set itself.
+    #[must_use]
+    pub fn digest(&self, algorithm: DigestAlgorithm) -> String {
+        // The text was read as JSON, and nothing else can fail.
+        digest(self.text.as_bytes(), algorithm).unwrap_or_default()
     }
 
     /// Returns the workspace that one patch makes of `background`, without checking again that this

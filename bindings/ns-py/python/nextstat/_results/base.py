@@ -116,10 +116,14 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the fields as plain Python objects, such as `json` takes."""
-        found = {name: plain(value) for name, value in self._fields.items()}
+        found = self._document()
         if self.provenance is not None:
             found["provenance"] = plain(self.provenance)
         return found
+
+    def _document(self) -> dict[str, Any]:
+        """Returns the command's document without its provenance, which takes longer than a fit."""
+        return {name: plain(value) for name, value in self._fields.items()}
 
     def to_json(self, indent: int | None = None) -> str:
         """Returns the fields as JSON text."""
@@ -164,7 +168,7 @@ def _without_provenance(result: Result) -> Any:
             return {key: stripped(item) for key, item in value.items() if key != "provenance"}
         return [stripped(item) for item in value] if isinstance(value, list) else value
 
-    return stripped(result.to_dict())
+    return stripped(result._document())
 
 
 def _shown(value: Any) -> str:

@@ -67,12 +67,8 @@ class ScanResult(Result):
             view.tables = _views.tables(rows, (self.parameters[0], "2 Δ(-ln L)"))
         return view
 
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the command's document.
-
-        One parameter has `parameter` and a list of values, two have lists of both.
-        """
-        document = super().to_dict()
+    def _document(self) -> dict[str, Any]:
+        document = super()._document()
         indices = [self.par_names.index(name) for name in self.parameters]
         best = document["best"]
         values, widths = ([best[key][i] for i in indices] for key in ("params", "uncertainties"))

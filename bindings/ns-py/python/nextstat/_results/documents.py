@@ -84,11 +84,14 @@ class GridResult(Result):
         In the set's order: `patch` (the name), `values` (by label), and `result`, or `error` with
         the reason why there is none.
     n_patches : int
+    complete : bool
+        Whether every patch was analysed.
     """
 
     __slots__ = ()
     patches: tuple[Mapping[str, Any], ...]
     n_patches: int
+    complete: bool
 
     def _view(self) -> _views.View:
         rows = []
@@ -99,8 +102,7 @@ class GridResult(Result):
         facts = [("patches", str(self.n_patches))]
         return _views.View("GridResult", facts, _views.tables(rows, ("patch", "answer")))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the command's document: each patch with the fields of its answer."""
+    def _document(self) -> dict[str, Any]:
         patches = []
         for found in self.patches:
             result = found.get("result")
@@ -108,10 +110,10 @@ class GridResult(Result):
                 rest = {}
             else:
                 is_ours = isinstance(result, Result)
-                rest = result.to_dict() if is_ours else {"result": plain(result)}
+                rest = result._document() if is_ours else {"result": plain(result)}
             head = {key: plain(value) for key, value in found.items() if key != "result"}
             patches.append({**rest, **head})
-        return {"complete": True, "n_patches": self.n_patches, "patches": patches}
+        return {**super()._document(), "patches": patches}
 
 
 def _first_number(answer: Any) -> str:

@@ -112,11 +112,9 @@ class FitResult(Result):
         self._complete()
         return super().__reduce__()
 
-    def to_dict(self) -> dict[str, Any]:
+    def _document(self) -> dict[str, Any]:
         self._complete()
-        return super().to_dict()
-
-    to_dict.__doc__ = Result.to_dict.__doc__
+        return super()._document()
 
     def value(self, name: str) -> float:
         """Returns the best-fit value of the parameter `name`."""
@@ -323,9 +321,8 @@ class ReportResult(Result):
         view.tables += _table_of_channels(self.channels)
         return view
 
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the command's document: `fit`, `pulls`, `goodness_of_fit` and `yields`."""
-        fit = self.fit.to_dict()
+    def _document(self) -> dict[str, Any]:
+        fit = self.fit._document()
         fit.pop("covariance")
         provenance = fit.pop("provenance", None)
         channels = [plain(channel) for channel in self.channels]
@@ -335,7 +332,7 @@ class ReportResult(Result):
         document = {
             "fit": fit,
             "pulls": fit.pop("pulls"),
-            "goodness_of_fit": self.goodness_of_fit.to_dict(),
+            "goodness_of_fit": self.goodness_of_fit._document(),
             "yields": channels,
         }
         return document if provenance is None else {**document, "provenance": provenance}

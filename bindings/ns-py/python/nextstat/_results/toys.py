@@ -86,9 +86,8 @@ class ToysResult(Result):
             view.facts.append((self.poi, f"mean {mean}, width {width}"))
         return view
 
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the command's document: a row for each toy, and counts of all."""
-        document = super().to_dict()
+    def _document(self) -> dict[str, Any]:
+        document = super()._document()
         columns = ("toys", "outcomes", "nll", "params", "poi_uncertainty")
         toys, outcomes, nll, params, widths = (document.pop(name) for name in columns)
         rows = [

@@ -1,7 +1,7 @@
 //! An ensemble of toys as a document that may be larger than memory.
 
-use crate::args::OutputArgs;
 use crate::error::CliError;
+use crate::output::OutputArgs;
 use crate::output::Stream;
 use nextstat::toys::{ToysSummary, row};
 use ns_translate::python_json;

@@ -3,9 +3,11 @@
 use super::document::ToysDocument;
 use super::report;
 use crate::args::files::Files;
-use crate::args::{OutputArgs, is_npy};
+use crate::args::is_npy;
 use crate::error::CliError;
-use crate::verbs::{Command, Status, hypotest_toys};
+use crate::output::OutputArgs;
+use crate::status::Status;
+use crate::verbs::{Command, hypotest_toys};
 use clap::Args;
 use nextstat::toy_tests::{ToyTestResult, observed};
 use nextstat::toys::ToysSummary;
