@@ -11,7 +11,6 @@ mod curves;
 mod differentiable;
 mod documents;
 mod error;
-mod evaluate;
 mod fits;
 mod floating;
 mod interpolation;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use nextstat::CompiledModel;
+use nextstat::evaluate::PointBatch;
 use nextstat::settings::index_of;
 use ns_compute::cpu::ModelPlan;
 use ns_core::likelihood::diagnose;
@@ -20,7 +21,6 @@ use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyTuple};
 use crate::choice::Choice;
 use crate::convert::{array, fields, frozen_array, frozen_matrix, matrix, object};
 use crate::error;
-use crate::evaluate::{BatchValues, Points, expected};
 use crate::interrupt::{Watch, in_parts};
 use crate::memory::{filled, room};
 use crate::numbers::{HasAux, data, data_sets, point, points, shown};
@@ -73,6 +73,14 @@ impl PyModel {
     pub(crate) fn plan(&self) -> &Arc<ModelPlan> {
         self.compiled.plan()
     }
+}
+
+/// Values at points.
+struct BatchValues {
+    /// -ln L (N).
+    nll: Vec<f64>,
+    /// Its gradients (N × P), if asked for.
+    gradient: Vec<f64>,
 }
 
 /// The files that a model is read from, as Python passes them.
@@ -281,7 +289,8 @@ impl PyModel {
         let width = self.model.n_bins() + if has_aux { self.model.n_aux() } else { 0 };
         let mut all = room(n as u64, width, "points")?;
         in_parts(py, n, width + n_params, |part| {
-            all.extend(expected(&self.model, &found.values[part.start * n_params..part.end * n_params], has_aux));
+            let params = &found.values[part.start * n_params..part.end * n_params];
+            all.extend(self.compiled.expected(params, has_aux));
         })?;
         match found.rows {
             None => Ok(PyArray1::from_vec(py, all).into_any()),
@@ -451,9 +460,13 @@ impl PyModel {
         in_parts(py, n, n_params, |part| {
             let params = &found.values[part.start * n_params..part.end * n_params];
             let data = if let [_] = sets.as_slice() { &sets[..] } else { &sets[part.clone()] };
-            let work = Points { model: &self.model, plan: self.plan(), params, n: part.len(), data, threads };
-            let gradient = if GRADIENT { part.start * n_params..part.end * n_params } else { 0..0 };
-            work.nll::<GRADIENT>(&mut all.nll[part], &mut all.gradient[gradient]);
+            let batch = PointBatch { params, n: part.len(), data, threads };
+            if GRADIENT {
+                let gradient = part.start * n_params..part.end * n_params;
+                self.compiled.nll_and_grad(&batch, &mut all.nll[part], &mut all.gradient[gradient]);
+            } else {
+                self.compiled.nll(&batch, &mut all.nll[part]);
+            }
         })?;
         Ok((all, rows))
     }

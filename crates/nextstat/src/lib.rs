@@ -46,7 +46,9 @@
 //! | [`hypotest_toys`](Analysis::hypotest_toys) | [`ToyTestRequest`](toy_tests::ToyTestRequest) | CLs by toys |
 //! | [`yields`](Analysis::yields), [`report`](Analysis::report) | | yields before and after a fit; a summary of one fit |
 //!
-//! [`CompiledModel::check`] looks for problems of a model before any fit.
+//! [`CompiledModel::check`] looks for problems of a model before any fit;
+//! [`CompiledModel::evaluate`] returns -ln L, its gradient and expected data at given points.
+//! [`SignalGrid`](patchsets::SignalGrid) asks the same question of every patch of a patch set.
 //!
 //! The types of the engine that these requests and results are made of are re-exported here, so
 //! that a program needs no other crate.
@@ -71,6 +73,7 @@ pub mod curves;
 pub mod device;
 pub mod document;
 pub mod error;
+pub mod evaluate;
 pub mod fit;
 pub mod goodness;
 pub mod hypothesis;
