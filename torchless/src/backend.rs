@@ -4,7 +4,8 @@
 //! something else from them. A backend that is named and not available is an error: nothing else
 //! computes instead.
 
-use ns_device::{Backend, Device};
+pub use ns_device::Backend;
+use ns_device::Device;
 
 pub use crate::cpu::backend::{CpuBackend, Heads, KernelBackend};
 use crate::cpu::threads::Threads;
@@ -36,13 +37,7 @@ pub fn init_backend(preference: BackendPreference) -> Result<Box<dyn KernelBacke
 /// Opens the device that `preference` names; `None` is the processor. A device that is named and
 /// cannot compute here is an error.
 pub fn open_device(preference: BackendPreference) -> Result<Option<Device>, Error> {
-    let backend = match preference {
-        BackendPreference::Auto | BackendPreference::Cpu => return Ok(None),
-        BackendPreference::Cuda => Backend::Cuda,
-        BackendPreference::Metal => Backend::Metal,
-        #[cfg(feature = "emulated")]
-        BackendPreference::Emulated => Backend::Emulated,
-    };
+    let Some(backend) = preference.backend() else { return Ok(None) };
     let device = device::open(backend, 0);
     device.map(Some).map_err(|error| Error::NoBackend { preference, why: error.to_string() })
 }

@@ -1,5 +1,6 @@
 //! Where to compute, as a caller names it.
 
+use ns_device::Backend;
 use std::fmt;
 
 /// Where to compute.
@@ -11,24 +12,39 @@ pub enum BackendPreference {
     Auto,
     /// The processor.
     Cpu,
-    /// An NVIDIA GPU.
-    Cuda,
-    /// An Apple GPU.
-    Metal,
-    /// The host, lane by lane, under rules that devices do not enforce. For tests.
-    #[cfg(feature = "emulated")]
-    Emulated,
+    /// A device of this backend.
+    Device(Backend),
+}
+
+impl BackendPreference {
+    /// Returns every preference that a program offers its users.
+    pub fn offered() -> impl Iterator<Item = BackendPreference> {
+        let backends = Backend::offered().map(BackendPreference::Device);
+        [BackendPreference::Auto, BackendPreference::Cpu].into_iter().chain(backends)
+    }
+
+    /// Returns the name as a user writes it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            BackendPreference::Auto => "auto",
+            BackendPreference::Cpu => "cpu",
+            BackendPreference::Device(backend) => backend.name(),
+        }
+    }
+
+    /// Returns the backend of the device; `None` for the processor.
+    #[must_use]
+    pub fn backend(self) -> Option<Backend> {
+        match self {
+            BackendPreference::Auto | BackendPreference::Cpu => None,
+            BackendPreference::Device(backend) => Some(backend),
+        }
+    }
 }
 
 impl fmt::Display for BackendPreference {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            BackendPreference::Auto => "auto",
-            BackendPreference::Cpu => "cpu",
-            BackendPreference::Cuda => "cuda",
-            BackendPreference::Metal => "metal",
-            #[cfg(feature = "emulated")]
-            BackendPreference::Emulated => "emulated",
-        })
+        formatter.write_str(self.name())
     }
 }

@@ -1,7 +1,9 @@
 //! The arguments of the command: clap structs whose doc comments are the help.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
+use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::cpu::integers::Activations;
@@ -74,26 +76,18 @@ pub(super) struct ModelArgs {
 }
 
 /// What computes.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum DeviceArg {
-    Auto,
-    Cpu,
-    Cuda,
-    Metal,
-    #[cfg(feature = "emulated")]
-    Emulated,
-}
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DeviceArg(pub(super) BackendPreference);
 
-impl From<DeviceArg> for BackendPreference {
-    fn from(device: DeviceArg) -> BackendPreference {
-        match device {
-            DeviceArg::Auto => BackendPreference::Auto,
-            DeviceArg::Cpu => BackendPreference::Cpu,
-            DeviceArg::Cuda => BackendPreference::Cuda,
-            DeviceArg::Metal => BackendPreference::Metal,
-            #[cfg(feature = "emulated")]
-            DeviceArg::Emulated => BackendPreference::Emulated,
-        }
+impl ValueEnum for DeviceArg {
+    fn value_variants<'a>() -> &'a [Self] {
+        static CHOICES: LazyLock<Vec<DeviceArg>> =
+            LazyLock::new(|| BackendPreference::offered().map(DeviceArg).collect());
+        &CHOICES
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.name()))
     }
 }
 

@@ -8,9 +8,9 @@ use ns_device::Device;
 use ns_terminal::escape;
 use serde_json::json;
 
-use crate::backend::{self, BackendPreference};
+use crate::backend;
 use crate::cli::args::{
-    ChatArgs, GenerateArgs, InfoArgs, InputArgs, LogitsArgs, ModelArgs, SamplingArgs, TokenizeArgs, Verb,
+    ChatArgs, DeviceArg, GenerateArgs, InfoArgs, InputArgs, LogitsArgs, ModelArgs, SamplingArgs, TokenizeArgs, Verb,
 };
 use crate::cli::{CliError, bench, print_json, print_text, score, verify};
 use crate::cpu::Threads;
@@ -67,16 +67,13 @@ pub(super) fn engine_in_chunks(args: &ModelArgs, positions: usize, chunk: usize)
 
 /// Opens the requested device, if it can do what else is requested.
 fn device(args: &ModelArgs) -> Result<Option<Device>, CliError> {
-    let preference = BackendPreference::from(args.device);
-    let refused = |device| Err(Error::ExactOnly { device }.into());
-    match (Activations::from(args.activations), preference) {
-        (Activations::Exact, _) | (_, BackendPreference::Auto | BackendPreference::Cpu) => {}
-        (_, BackendPreference::Cuda) => return refused("cuda"),
-        (_, BackendPreference::Metal) => return refused("metal"),
-        #[cfg(feature = "emulated")]
-        (_, BackendPreference::Emulated) => return refused("emulated"),
+    let DeviceArg(preference) = args.device;
+    match preference.backend() {
+        Some(backend) if Activations::from(args.activations) != Activations::Exact => {
+            Err(Error::ExactOnly { device: backend.name() }.into())
+        }
+        _ => Ok(backend::open_device(preference)?),
     }
-    Ok(backend::open_device(preference)?)
 }
 
 /// Returns the number of multiplied matrices whose inputs `activations` rounds.
