@@ -101,33 +101,9 @@ pub(crate) fn read_config(folder: &Path) -> Result<Config, Error> {
     let object = json::read_object(&path)?;
     let fields = Fields { path: &path, prefix: "", object: &object };
     let architecture = architecture(&fields)?;
-    match fields.text("hidden_act")?.or(fields.text("hidden_activation")?) {
-        None | Some("silu" | "swish") => {}
-        Some(other) => {
-            let problem = Problem::Unsupported { what: "the activation", found: other.into() };
-            return Err(fields.error("hidden_act", problem));
-        }
-    }
+    require_silu(&fields)?;
     let hidden = fields.size("hidden_size")?;
-    let n_heads = fields.size("num_attention_heads")?;
-    let default_kv_heads = match architecture {
-        // Null is not missing: it means as many as there are heads.
-        _ if object.get("num_key_value_heads").is_some_and(Value::is_null) => n_heads,
-        Architecture::Llama => n_heads,
-        Architecture::Mistral => 8,
-        Architecture::Qwen2 => 32,
-    };
-    let n_kv_heads = fields.size_or("num_key_value_heads", Some(default_kv_heads))?;
-    if !n_heads.is_multiple_of(n_kv_heads) {
-        let problem =
-            Problem::OutOfRange { value: n_kv_heads.to_string(), expected: "it must divide `num_attention_heads`" };
-        return Err(fields.error("num_key_value_heads", problem));
-    }
-    let head_dim = fields.size_or("head_dim", Some((hidden / n_heads).max(1)))?;
-    if !head_dim.is_multiple_of(2) {
-        let problem = Problem::OutOfRange { value: head_dim.to_string(), expected: "heads have an even width" };
-        return Err(fields.error("head_dim", problem));
-    }
+    let Heads { n_heads, n_kv_heads, head_dim } = heads(&fields, architecture, hidden)?;
     let default_context = match architecture {
         Architecture::Llama => 2048,
         Architecture::Mistral => 4096 * 32,
@@ -157,6 +133,47 @@ pub(crate) fn read_config(folder: &Path) -> Result<Config, Error> {
         bos,
         eos,
     })
+}
+
+/// Refuses every activation but SiLU.
+fn require_silu(fields: &Fields<'_>) -> Result<(), Error> {
+    match fields.text("hidden_act")?.or(fields.text("hidden_activation")?) {
+        None | Some("silu" | "swish") => Ok(()),
+        Some(other) => {
+            let problem = Problem::Unsupported { what: "the activation", found: other.into() };
+            Err(fields.error("hidden_act", problem))
+        }
+    }
+}
+
+/// The heads of attention.
+struct Heads {
+    n_heads: usize,
+    n_kv_heads: usize,
+    head_dim: usize,
+}
+
+fn heads(fields: &Fields<'_>, architecture: Architecture, hidden: usize) -> Result<Heads, Error> {
+    let n_heads = fields.size("num_attention_heads")?;
+    let default_kv_heads = match architecture {
+        // Null is not missing: it means as many as there are heads.
+        _ if fields.object.get("num_key_value_heads").is_some_and(Value::is_null) => n_heads,
+        Architecture::Llama => n_heads,
+        Architecture::Mistral => 8,
+        Architecture::Qwen2 => 32,
+    };
+    let n_kv_heads = fields.size_or("num_key_value_heads", Some(default_kv_heads))?;
+    if !n_heads.is_multiple_of(n_kv_heads) {
+        let problem =
+            Problem::OutOfRange { value: n_kv_heads.to_string(), expected: "it must divide `num_attention_heads`" };
+        return Err(fields.error("num_key_value_heads", problem));
+    }
+    let head_dim = fields.size_or("head_dim", Some((hidden / n_heads).max(1)))?;
+    if !head_dim.is_multiple_of(2) {
+        let problem = Problem::OutOfRange { value: head_dim.to_string(), expected: "heads have an even width" };
+        return Err(fields.error("head_dim", problem));
+    }
+    Ok(Heads { n_heads, n_kv_heads, head_dim })
 }
 
 fn architecture(fields: &Fields<'_>) -> Result<Architecture, Error> {
