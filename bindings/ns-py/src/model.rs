@@ -6,7 +6,6 @@ use std::sync::Arc;
 use nextstat::CompiledModel;
 use nextstat::evaluate::PointBatch;
 use nextstat::settings::index_of;
-use ns_compute::cpu::ModelPlan;
 use ns_core::likelihood::diagnose;
 use ns_core::summary::summarize;
 use ns_core::{CompileOptions, Constraint, Data, Model};
@@ -68,10 +67,6 @@ impl PyModel {
     pub(crate) fn names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let made = || PyTuple::new(py, &self.model.parameters.names).map(Bound::unbind);
         Ok(self.names.get_or_try_init(py, made)?.bind(py).clone())
-    }
-
-    pub(crate) fn plan(&self) -> &Arc<ModelPlan> {
-        self.compiled.plan()
     }
 }
 

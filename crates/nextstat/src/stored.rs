@@ -140,9 +140,9 @@ impl StoredFit {
         let widths: Vec<f64> = fit.uncertainties.iter().map(|width| width.unwrap_or(0.0)).collect();
         let is_undetermined: Vec<bool> = fit.uncertainties.iter().map(Option::is_none).collect();
         let mut covariance = match (fit.covariance, fit.correlation) {
-            (Some(covariance), _) => Some(square("covariance", covariance, n)?),
+            (Some(covariance), _) => Some(square("covariance", &covariance, n)?),
             (None, Some(correlation)) => {
-                let mut matrix = square("correlation", correlation, n)?;
+                let mut matrix = square("correlation", &correlation, n)?;
                 matrix.iter_mut().enumerate().for_each(|(k, entry)| *entry *= widths[k / n] * widths[k % n]);
                 Some(matrix)
             }
@@ -248,7 +248,7 @@ fn require_length(key: &'static str, found: usize, expected: usize) -> Result<()
 }
 
 /// Joins the rows of a matrix (n × n).
-fn square(key: &'static str, rows: Vec<Vec<f64>>, n: usize) -> Result<Vec<f64>, StoredFitError> {
+fn square(key: &'static str, rows: &[Vec<f64>], n: usize) -> Result<Vec<f64>, StoredFitError> {
     require_length(key, rows.len(), n)?;
     rows.iter().try_for_each(|row| require_length(key, row.len(), n))?;
     Ok(rows.concat())

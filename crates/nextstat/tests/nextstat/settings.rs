@@ -62,7 +62,7 @@ fn a_fixed_parameter_of_interest_has_no_limit() {
 
 #[test]
 fn an_impossible_asimov_point_is_named_with_what_is_expected_there() {
-    let point = AsimovPoint { poi: AsimovPoi::At(-100.0), parameters: Vec::new() };
+    let point = AsimovPoint { poi: AsimovPoi::At(-100.0), ..AsimovPoint::default() };
     let said = refused(&Settings { data: DataSource::Asimov(point), ..Settings::default() }).to_string();
     assert!(said.starts_with("the model has no Asimov data set at the requested point: channel `"), "{said}");
     assert!(said.contains("bin 0: -") && said.contains(" events expected (lowest yield: sample `"), "{said}");
