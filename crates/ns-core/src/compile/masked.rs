@@ -20,9 +20,10 @@ impl Model {
     /// None in practice: no index of the result is larger than those of this model.
     ///
     /// ```
-    /// use ns_core::spec::{Channel, Measurement, Observation, Sample, Workspace};
+    /// use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, Sample, Workspace};
     ///
-    /// let background = Sample { name: "background".into(), data: vec![5.0, 6.0, 7.0], modifiers: vec![] };
+    /// let mu = Modifier { name: "mu".into(), data: ModifierData::NormFactor };
+    /// let background = Sample { name: "background".into(), data: vec![5.0, 6.0, 7.0], modifiers: vec![mu] };
     /// let workspace = Workspace {
     ///     channels: vec![Channel { name: "SR".into(), samples: vec![background] }],
     ///     observations: vec![Observation { name: "SR".into(), data: vec![4.0, 8.0, 6.0] }],
