@@ -34,7 +34,8 @@ pub(crate) fn workspace_of_samples(kind: Kind, n_params: usize, n_bins: usize, n
     let channels: Vec<Channel> = (0..n_channels)
         .map(|c| {
             let width = CHANNEL.min(n_bins - c * CHANNEL);
-            channel(&mut random, (c, width), n_systematics, (n_samples, gammas > 0))
+            let shape = ChannelShape { index: c, width, n_systematics, n_samples, has_gammas: gammas > 0 };
+            channel(&mut random, &shape)
         })
         .collect();
     let observations = channels.iter().map(|channel| observation(&mut random, channel)).collect();
@@ -42,12 +43,17 @@ pub(crate) fn workspace_of_samples(kind: Kind, n_params: usize, n_bins: usize, n
     Workspace { channels, observations, measurements: vec![measurement] }
 }
 
-fn channel(
-    random: &mut Random,
-    (c, width): (usize, usize),
+/// What a channel consists of.
+struct ChannelShape {
+    index: usize,
+    width: usize,
     n_systematics: usize,
-    (n_samples, gammas): (usize, bool),
-) -> Channel {
+    n_samples: usize,
+    has_gammas: bool,
+}
+
+fn channel(random: &mut Random, shape: &ChannelShape) -> Channel {
+    let &ChannelShape { index: c, width, n_systematics, n_samples, has_gammas } = shape;
     let sample = |random: &mut Random, s: usize| {
         let scale = [8.0, 200.0, 60.0].get(s).copied().unwrap_or(20.0);
         let data: Vec<f64> = (0..width).map(|_| scale * random.between(0.5, 1.5)).collect();
@@ -78,7 +84,7 @@ fn channel(
             };
             add(&name, ModifierData::HistoSys { lo_data: tilted(-1.0), hi_data: tilted(1.0) });
         }
-        if gammas && s > 0 {
+        if has_gammas && s > 0 {
             add(&format!("stat_{c}"), ModifierData::StatError(data.iter().map(|y| (0.3 * y).sqrt()).collect()));
         }
         let name =

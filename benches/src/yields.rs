@@ -2,12 +2,12 @@
 //! beside its fit.
 
 use crate::family::{Kind, workspace_of_samples};
-use crate::measure::repeat;
+use crate::measure::{Times, repeat};
 use clap::Args;
 use ns_compute::CpuLikelihood;
 use ns_core::{CompileOptions, compile};
 use ns_inference::gof::goodness_of_fit;
-use ns_inference::{FitOptions, Problem, fit, parallel, yields};
+use ns_inference::{FitOptions, FitResult, Problem, fit, parallel, yields};
 use serde_json::json;
 use std::error::Error;
 use std::hint::black_box;
@@ -36,6 +36,22 @@ pub(crate) struct YieldsArgs {
     json: bool,
 }
 
+/// Measures each part of a report of `problem`, whose fit is `result`.
+fn times(
+    problem: &mut Problem<'_, CpuLikelihood>,
+    result: &FitResult,
+    threads: NonZeroUsize,
+    budget: Duration,
+) -> [(&'static str, Times); 4] {
+    let model = problem.model;
+    [
+        ("fit with uncertainties", repeat(budget, || drop(black_box(fit(problem))))),
+        ("yields before the fit", repeat(budget, || drop(black_box(yields::prefit(problem, model, threads))))),
+        ("yields after the fit", repeat(budget, || drop(black_box(yields::postfit(problem, model, result, threads))))),
+        ("goodness of fit", repeat(budget, || drop(black_box(goodness_of_fit(problem, result, threads))))),
+    ]
+}
+
 pub(crate) fn run(arguments: &YieldsArgs) -> Result<(), Box<dyn Error>> {
     let YieldsArgs { bins, params, samples, .. } = *arguments;
     let model = compile(&workspace_of_samples(Kind::Gammas, params + bins, bins, samples), &CompileOptions::default())?;
@@ -49,39 +65,7 @@ pub(crate) fn run(arguments: &YieldsArgs) -> Result<(), Box<dyn Error>> {
     }
     let size =
         format!("{} bins, {samples} samples, {} parameters, {threads} threads", model.n_bins(), model.n_params());
-    let rows = [
-        (
-            "fit with uncertainties",
-            repeat(budget, || drop(black_box(fit(&mut Problem::new(&model, &mut likelihood, &options))))),
-        ),
-        (
-            "yields before the fit",
-            repeat(budget, || {
-                drop(black_box(yields::prefit(&Problem::new(&model, &mut likelihood, &options), &model, threads)));
-            }),
-        ),
-        (
-            "yields after the fit",
-            repeat(budget, || {
-                drop(black_box(yields::postfit(
-                    &mut Problem::new(&model, &mut likelihood, &options),
-                    &model,
-                    &result,
-                    threads,
-                )));
-            }),
-        ),
-        (
-            "goodness of fit",
-            repeat(budget, || {
-                drop(black_box(goodness_of_fit(
-                    &mut Problem::new(&model, &mut likelihood, &options),
-                    &result,
-                    threads,
-                )));
-            }),
-        ),
-    ];
+    let rows = times(&mut Problem::new(&model, &mut likelihood, &options), &result, threads, budget);
     if arguments.json {
         println!("{}", json!({ "model": size, "threads": threads, "rows": rows }));
         return Ok(());

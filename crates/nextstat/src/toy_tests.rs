@@ -96,7 +96,7 @@ impl Analysis {
             ("stop_at_error".to_owned(), json!(request.stop_at_error)),
         ]);
         let n_units = test.settings().n_units();
-        self.identity_of("hypotest", settings, ToyTestRecord::layout(), (n_units, request.options.part.shard()))
+        self.identity_of("hypotest", settings, ToyTestRecord::layout(), n_units, request.options.part.shard())
     }
 }
 

@@ -231,7 +231,7 @@ impl Analysis {
             ("thrown_at".to_owned(), json!({"rule": at.rule(), "mu": at.mu(), "parameters": params})),
             ("parameters".to_owned(), json!(names)),
         ]);
-        self.identity_of("fits", settings, format.layout(), (request.n_toys, request.options.part.shard()))
+        self.identity_of("fits", settings, format.layout(), request.n_toys, request.options.part.shard())
     }
 
     /// Returns the identity of a run of `n_toys` toys and its shard.
@@ -240,7 +240,8 @@ impl Analysis {
         kind: &str,
         settings: Map<String, Value>,
         layout: RecordLayout,
-        (n_toys, shard): (u64, Shard),
+        n_toys: u64,
+        shard: Shard,
     ) -> ToyRunIdentity {
         let devices = BTreeSet::from([device::name_of(self.backend()).to_owned()]);
         ToyRunIdentity { kind: kind.to_owned(), settings, layout, n_toys, shard, devices }

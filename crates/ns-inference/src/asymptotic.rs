@@ -89,7 +89,7 @@ fn one_sided(statistic: TestStatistic, distance: f64, root_asimov: f64) -> PValu
 pub(crate) fn ln_cls(statistic: TestStatistic, root: [f64; 2], root_asimov: [f64; 2]) -> [f64; 2] {
     let [a, a_derivative] = root_asimov;
     let at = distance(statistic, root[0], a);
-    let at_derivative = distance_derivative(statistic, root, root_asimov);
+    let at_derivative = distance_derivative(statistic, Rate::of(root), Rate::of(root_asimov));
     let value = ln_upper_tail(at + a) - ln_upper_tail(at);
     [value, hazard(at) * at_derivative - hazard(at + a) * (at_derivative + a_derivative)]
 }
@@ -117,8 +117,9 @@ pub fn p_value_derivatives(statistic: TestStatistic, q: f64, q_asimov: f64) -> [
             return PValues { clsb: 0.0, clb: 0.0, cls: 0.0 };
         }
         let at = distance(statistic, r, a);
-        let at_derivative = distance_derivative(statistic, [r, r_derivative], [a, a_derivative]);
-        one_sided_derivatives(statistic, &values, [at, at_derivative], [a, a_derivative])
+        let root_asimov = Rate::of([a, a_derivative]);
+        let derivative = distance_derivative(statistic, Rate::of([r, r_derivative]), root_asimov);
+        one_sided_derivatives(statistic, &values, Rate { value: at, derivative }, root_asimov)
     };
     [values, along(half_inverse(r), 0.0), along(0.0, half_inverse(a))]
 }
@@ -131,11 +132,25 @@ pub fn expected_p_value_derivatives(statistic: TestStatistic, n: f64, q_asimov: 
     if a == 0.0 {
         return [values, PValues { clsb: 0.0, clb: 0.0, cls: 0.0 }];
     }
-    [values, one_sided_derivatives(statistic, &values, [n, 0.0], [a, 0.5 / a])]
+    [values, one_sided_derivatives(statistic, &values, Rate::of([n, 0.0]), Rate::of([a, 0.5 / a]))]
 }
 
-fn one_sided_derivatives(statistic: TestStatistic, values: &PValues, at: [f64; 2], root_asimov: [f64; 2]) -> PValues {
-    let ([at, at_derivative], [a, a_derivative]) = (at, root_asimov);
+/// A number, and how fast it changes.
+#[derive(Debug, Clone, Copy)]
+struct Rate {
+    value: f64,
+    derivative: f64,
+}
+
+impl Rate {
+    fn of([value, derivative]: [f64; 2]) -> Self {
+        Self { value, derivative }
+    }
+}
+
+fn one_sided_derivatives(statistic: TestStatistic, values: &PValues, at: Rate, root_asimov: Rate) -> PValues {
+    let Rate { value: at, derivative: at_derivative } = at;
+    let Rate { value: a, derivative: a_derivative } = root_asimov;
     let (tested, background) = (hazard(at + a) * (at_derivative + a_derivative), hazard(at) * at_derivative);
     let clsb = -values.clsb * tested;
     let cls = if statistic == TestStatistic::Q0 { clsb } else { values.cls * (background - tested) };
@@ -143,7 +158,9 @@ fn one_sided_derivatives(statistic: TestStatistic, values: &PValues, at: [f64; 2
 }
 
 /// The derivative of [`distance`] where √q and √q_A change at these rates.
-fn distance_derivative(statistic: TestStatistic, [r, r_derivative]: [f64; 2], [a, a_derivative]: [f64; 2]) -> f64 {
+fn distance_derivative(statistic: TestStatistic, root: Rate, root_asimov: Rate) -> f64 {
+    let Rate { value: r, derivative: r_derivative } = root;
+    let Rate { value: a, derivative: a_derivative } = root_asimov;
     if statistic == TestStatistic::QTilde && r > a {
         (r * r_derivative - a * a_derivative) / a - (r - a) * (r + a) * a_derivative / (2.0 * a * a)
     } else {

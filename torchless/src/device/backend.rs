@@ -3,7 +3,7 @@
 
 use ns_device::Device;
 
-use super::launch::{Launcher, Product, Turn, Turned};
+use super::launch::{Launcher, Product, ScoredRows, TokenPlaces, Turn, Turned};
 use super::memory::DeviceMemoryPool;
 use super::weights::DeviceMatrix;
 use crate::config::{Rope, RopePairs};
@@ -127,7 +127,7 @@ impl KernelBackend for DeviceBackend {
         let turn = Turn { n_rows: 1, n_heads, n_kv_heads: 0, head_dim, pairs, kv_row: 0, n_positions: 1 };
         let (mut keys, mut values) = (device.uninitialised(1)?, device.uninitialised(1)?);
         let to = Turned { queries: &mut turned, keys: &mut keys, values: &mut values };
-        self.launcher.rope(turn, &joined, &turns, (&positions, 0), to)?;
+        self.launcher.rope(turn, &joined, &turns, TokenPlaces { places: &positions, offset: 0 }, to)?;
         Ok(turned.download_into(x)?)
     }
 
@@ -143,7 +143,7 @@ impl KernelBackend for DeviceBackend {
         check("attention_scores", "scores", scores.len(), heads.n_heads * n_positions)?;
         let (queries, keys) = (self.pool.items(queries)?, self.pool.items(keys)?);
         let mut out = self.pool.device().uninitialised(scores.len())?;
-        self.launcher.scores(heads, scale, n_positions, (&queries, &keys), &mut out)?;
+        self.launcher.scores(heads, scale, n_positions, ScoredRows { queries: &queries, keys: &keys }, &mut out)?;
         Ok(out.download_into(scores)?)
     }
 
@@ -152,7 +152,7 @@ impl KernelBackend for DeviceBackend {
         check("weighted_sum", "weights", weights.len(), heads.n_heads * n_positions)?;
         let (weights, values) = (self.pool.items(weights)?, self.pool.items(values)?);
         let mut result = self.pool.device().uninitialised(out.len())?;
-        self.launcher.weighted_sum(heads, n_positions, (&weights, &values), &mut result)?;
+        self.launcher.weighted_sum(heads, n_positions, &weights, &values, &mut result)?;
         Ok(result.download_into(out)?)
     }
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use ns_device::{Buffer, Device};
 
-use super::launch::{Attend, Launcher, Product, Turn, Turned, check_head_dim, room_of_tiles};
+use super::launch::{Attend, Launcher, Product, TokenPlaces, Turn, Turned, check_head_dim, room_of_tiles};
 use super::memory::{DeviceKvCache, DeviceMemoryPool, DeviceTensorBatch, KeysAndValues};
 use super::weights::{
     DeviceLayer, DeviceMemory, JoinedLinear, Weights, estimate_device_memory, heads_of, joined_width, most_seen,
@@ -277,7 +277,13 @@ impl Step<'_> {
         let turn =
             Turn { n_rows: n_tokens, n_heads, n_kv_heads, head_dim, pairs: config.rope.pairs, kv_row, n_positions };
         let to = Turned { queries: &mut work.queries.buffer, keys, values };
-        launcher.rope(turn, &work.joined.buffer, self.turns, (&work.places, n_tokens), to)?;
+        launcher.rope(
+            turn,
+            &work.joined.buffer,
+            self.turns,
+            TokenPlaces { places: &work.places, offset: n_tokens },
+            to,
+        )?;
         let attend = Attend {
             heads: heads_of(config),
             n_rows: n_tokens,
@@ -285,7 +291,7 @@ impl Step<'_> {
             kv_rows,
             window: self.window,
             scale: (1.0 / (head_dim as f64).sqrt()) as f32,
-            places: (&work.places, n_tokens),
+            places: TokenPlaces { places: &work.places, offset: n_tokens },
             queries: &work.queries.buffer,
             keys,
             values,

@@ -10,7 +10,7 @@ mod attention;
 
 use ns_device::{Buffer, BufferItem, Device, KernelArgument, LaunchDims, Precision, WARP};
 
-pub(super) use attention::{Attend, check_head_dim, most_room_of_tiles, room_of_tiles};
+pub(super) use attention::{Attend, ScoredRows, check_head_dim, most_room_of_tiles, room_of_tiles};
 
 use super::kernels::TransformerKernel;
 use super::layout::{
@@ -67,6 +67,14 @@ pub(super) struct Turn {
     pub(super) kv_row: usize,
     /// More than the greatest position of a token, which is the caller's promise.
     pub(super) n_positions: usize,
+}
+
+/// Numbers for each token in a buffer: positions, or the rows of their keys and values.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TokenPlaces<'a> {
+    pub(super) places: &'a Buffer<u32>,
+    /// Where they begin there.
+    pub(super) offset: usize,
 }
 
 /// Where queries, keys and values go.
@@ -126,7 +134,8 @@ impl Launcher {
     fn launch(
         &self,
         kernel: TransformerKernel,
-        (blocks, shared_reals): (u32, u32),
+        blocks: u32,
+        shared_reals: u32,
         arguments: &[KernelArgument<'_>],
     ) -> Result<(), Error> {
         Ok(self.device.launch(kernel, LaunchDims { blocks, lanes: LANES, shared_reals }, arguments)?)
@@ -149,7 +158,7 @@ impl Launcher {
         let matrix = KernelArgument::read(&matrix.words);
         let arguments =
             [KernelArgument::uints(&layout), matrix, KernelArgument::read(tokens), KernelArgument::write(out)];
-        self.launch(kernel, (count(n_tokens)?, 0), &arguments)
+        self.launch(kernel, count(n_tokens)?, 0, &arguments)
     }
 
     /// to (T, width) = x / √(mean(x²) + ε) · weight (width).
@@ -172,7 +181,7 @@ impl Launcher {
             KernelArgument::read(weight),
             KernelArgument::write(to),
         ];
-        self.launch(kernel, (count(n_rows)?, LANES / WARP), &arguments)
+        self.launch(kernel, count(n_rows)?, LANES / WARP, &arguments)
     }
 
     /// Each row of x (T, width) ← its softmax.
@@ -180,7 +189,7 @@ impl Launcher {
         let kernel = TransformerKernel::Softmax;
         holds(kernel, "x", x, area(&[n_rows, width])?)?;
         let layout = RowLayout { width: count(width)?, epsilon: 0.0 }.words();
-        self.launch(kernel, (count(n_rows)?, LANES / WARP), &[KernelArgument::uints(&layout), KernelArgument::write(x)])
+        self.launch(kernel, count(n_rows)?, LANES / WARP, &[KernelArgument::uints(&layout), KernelArgument::write(x)])
     }
 
     /// x (n) ← silu(x).
@@ -188,7 +197,7 @@ impl Launcher {
         let kernel = TransformerKernel::Silu;
         holds(kernel, "x", x, n)?;
         let layout = ElementLayout { n: count(n)? }.words();
-        self.launch(kernel, (blocks_of(layout[0]), 0), &[KernelArgument::uints(&layout), KernelArgument::write(x)])
+        self.launch(kernel, blocks_of(layout[0]), 0, &[KernelArgument::uints(&layout), KernelArgument::write(x)])
     }
 
     /// x (n) ← x + y.
@@ -198,7 +207,7 @@ impl Launcher {
         holds(kernel, "y", y, n)?;
         let layout = ElementLayout { n: count(n)? }.words();
         let arguments = [KernelArgument::uints(&layout), KernelArgument::write(x), KernelArgument::read(y)];
-        self.launch(kernel, (blocks_of(layout[0]), 0), &arguments)
+        self.launch(kernel, blocks_of(layout[0]), 0, &arguments)
     }
 
     /// out (T, width) = silu(gates)·others, of joined (T, gates and others, width each).
@@ -215,7 +224,7 @@ impl Launcher {
         let layout = GateLayout { n: count(n)?, width: count(width)? };
         let words = layout.words();
         let arguments = [KernelArgument::uints(&words), KernelArgument::read(joined), KernelArgument::write(out)];
-        self.launch(kernel, (blocks_of(layout.n), 0), &arguments)
+        self.launch(kernel, blocks_of(layout.n), 0, &arguments)
     }
 
     /// Turns queries and keys to the positions at `positions_offset` of `positions`, by their rows
@@ -225,7 +234,7 @@ impl Launcher {
         turn: Turn,
         joined: &Buffer<f32>,
         turns: &Buffer<f32>,
-        (positions, positions_offset): (&Buffer<u32>, usize),
+        TokenPlaces { places: positions, offset: positions_offset }: TokenPlaces<'_>,
         Turned { queries, keys, values }: Turned<'_>,
     ) -> Result<(), Error> {
         let (kernel, Turn { n_rows, n_heads, n_kv_heads, head_dim, .. }) = (TransformerKernel::Rope, turn);
@@ -247,7 +256,7 @@ impl Launcher {
             KernelArgument::write(keys),
             KernelArgument::write(values),
         ];
-        self.launch(kernel, (blocks_of(count(n / 2)?), 0), &arguments)
+        self.launch(kernel, blocks_of(count(n / 2)?), 0, &arguments)
     }
 
     /// out (T, rows) = x (T, columns)·matrixᵀ, with what the product says.
@@ -285,7 +294,7 @@ impl Launcher {
             KernelArgument::read(bias.unwrap_or(&self.nothing)),
             KernelArgument::write(out),
         ];
-        self.launch(kernel, (blocks, shared_reals), &arguments)
+        self.launch(kernel, blocks, shared_reals, &arguments)
     }
 }
 
@@ -336,7 +345,9 @@ mod tests {
         let mut turned = |n_positions| {
             let turn = Turn { n_rows: 1, n_heads: 1, n_kv_heads: 1, head_dim: 8, pairs, kv_row: 0, n_positions };
             let to = Turned { queries: &mut queries, keys: &mut keys, values: &mut values };
-            launcher.rope(turn, &joined, &turns, (&positions, 0), to).map_err(|error| error.to_string())
+            launcher
+                .rope(turn, &joined, &turns, TokenPlaces { places: &positions, offset: 0 }, to)
+                .map_err(|error| error.to_string())
         };
         assert_eq!(turned(5), Ok(()));
         assert!(turned(6).is_err_and(|message| message.contains("turns")));

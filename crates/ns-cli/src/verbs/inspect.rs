@@ -64,8 +64,11 @@ fn tables(summary: &WorkspaceSummary) -> String {
         .iter()
         .map(|(name, constraint, kinds)| vec![escape(name), constraint.as_str().to_owned(), words(kinds)])
         .collect();
-    let measurements: Vec<_> =
-        summary.measurements.iter().map(|entry| measurement(entry, &summary.measurement)).collect();
+    let measurements: Vec<_> = summary
+        .measurements
+        .iter()
+        .map(|(name, poi, parameters)| measurement(name, poi, parameters, *name == summary.measurement))
+        .collect();
     [
         table(&[("summary", RIGHT), ("", RIGHT)], &counts),
         table(&[("channels", RIGHT), ("bins", RIGHT)], &channels),
@@ -76,10 +79,10 @@ fn tables(summary: &WorkspaceSummary) -> String {
     .join("\n")
 }
 
-fn measurement((name, poi, parameters): &(String, String, Vec<String>), chosen: &str) -> Vec<String> {
-    let mark = if name == chosen { "(*) " } else { "" };
-    let or_none = |text: String| if text.is_empty() { "(none)".to_owned() } else { escape(&text) };
-    vec![format!("{mark}{}", escape(name)), or_none(poi.clone()), or_none(parameters.join(","))]
+fn measurement(name: &str, poi: &str, parameters: &[String], is_chosen: bool) -> Vec<String> {
+    let mark = if is_chosen { "(*) " } else { "" };
+    let or_none = |text: &str| if text.is_empty() { "(none)".to_owned() } else { escape(text) };
+    vec![format!("{mark}{}", escape(name)), or_none(poi), or_none(&parameters.join(","))]
 }
 
 #[cfg(test)]

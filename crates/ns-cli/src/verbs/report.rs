@@ -143,9 +143,9 @@ impl ChannelYields<'_> {
     fn table(&self, has_bins: bool) -> String {
         let mut rows = Vec::new();
         for (before, after) in self.prefit.samples.iter().zip(&self.postfit.samples) {
-            add(&mut rows, &escape(&before.sample), (&before.prediction, &after.prediction), has_bins);
+            add(&mut rows, &escape(&before.sample), &before.prediction, &after.prediction, has_bins);
         }
-        add(&mut rows, "total", (&self.prefit.total, &self.postfit.total), has_bins);
+        add(&mut rows, "total", &self.prefit.total, &self.postfit.total, has_bins);
         let data =
             |bin: &str, count: f64| vec!["data".to_owned(), bin.to_owned(), significant(count, 6), String::new()];
         if has_bins {
@@ -168,7 +168,7 @@ impl ChannelYields<'_> {
 }
 
 /// Appends the rows of a sample: name, bin, pre-fit and post-fit yield.
-fn add(rows: &mut Vec<Vec<String>>, name: &str, (before, after): (&Prediction, &Prediction), has_bins: bool) {
+fn add(rows: &mut Vec<Vec<String>>, name: &str, before: &Prediction, after: &Prediction, has_bins: bool) {
     let bins = if has_bins { 0..before.yields.len() } else { 0..0 };
     for bin in bins {
         let of = |p: &Prediction| measured(p.yields[bin], p.uncertainties[bin]);

@@ -250,7 +250,7 @@ impl<'a> ToyHypotest<'a> {
         let request = PrefitRequest { accelerator, model: self.model, options: self.options, run, variance_of: None };
         let free = request.free(units, request_of)?;
         let predict = |unit, best: &[f64]| self.predict(self.settings.unit(unit), best);
-        free.then_conditional(accelerator, &domain, (poi, mu), predict)
+        free.then_conditional(accelerator, &domain, poi, mu, predict)
     }
 
     /// Predicts the conditional minimum of a toy whose free minimum is `best` (P).

@@ -119,7 +119,8 @@ impl DevicePrefit {
         mut self,
         accelerator: &Accelerator,
         domain: &Domain,
-        (poi, value): (usize, f64),
+        poi: usize,
+        value: f64,
         predict: impl Fn(u64, &[f64]) -> Vec<f64>,
     ) -> Option<Self> {
         let mut domain = domain.clone();

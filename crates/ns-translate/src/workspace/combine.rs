@@ -66,10 +66,10 @@ pub fn combine(
     let version = left.version.clone();
     let mut joiner = Joiner { join, kept: Vec::new() };
     let merge: Option<Merge<Channel>> = (channels == ChannelJoin::Merged).then_some(merge_samples);
-    let channels = joiner.join((left.channels, right.channels), "/channels", merge)?;
-    let observations = joiner.join((left.observations, right.observations), "/observations", None)?;
+    let channels = joiner.join(left.channels, right.channels, "/channels", merge)?;
+    let observations = joiner.join(left.observations, right.observations, "/observations", None)?;
     let merge: Option<Merge<Measurement>> = (join == WorkspaceJoin::Outer).then_some(merge_settings);
-    let measurements = joiner.join((left.measurements, right.measurements), "/measurements", merge)?;
+    let measurements = joiner.join(left.measurements, right.measurements, "/measurements", merge)?;
     let document = WorkspaceDocument { channels, measurements, observations, version };
     Ok(CombinedWorkspace { document, kept: joiner.kept })
 }
@@ -112,7 +112,8 @@ impl Joiner {
     /// Returns the items of the preferred workspace in their order, then those that the other adds.
     fn join<T: Item>(
         &mut self,
-        (left, right): (Vec<T>, Vec<T>),
+        left: Vec<T>,
+        right: Vec<T>,
         pointer: &str,
         merge: Option<Merge<T>>,
     ) -> Result<Vec<T>, WorkspaceError> {

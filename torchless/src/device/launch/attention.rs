@@ -7,7 +7,7 @@
 
 use ns_device::{Buffer, KernelArgument, WARP};
 
-use super::{LANES, Launcher, area, count, holds, reaches};
+use super::{LANES, Launcher, TokenPlaces, area, count, holds, reaches};
 use crate::cpu::backend::Heads;
 use crate::device::kernels::TransformerKernel;
 use crate::device::layout::{AttentionLayout, GROUP, MAX_HEAD_DIM};
@@ -30,12 +30,21 @@ pub(in crate::device) struct Attend<'a> {
     /// Positions of the tokens, then the rows where their sequences' keys begin, (2, T), from an
     /// offset on. That none is beyond `n_positions`, and no row of a sequence beyond `kv_rows`, is
     /// the caller's promise.
-    pub(in crate::device) places: (&'a Buffer<u32>, usize),
+    pub(in crate::device) places: TokenPlaces<'a>,
     /// (T, heads, D)
     pub(in crate::device) queries: &'a Buffer<f32>,
     /// (`kv_rows`, KV heads, D)
     pub(in crate::device) keys: &'a Buffer<f32>,
     pub(in crate::device) values: &'a Buffer<f32>,
+}
+
+/// The query of one token, and the keys that it is scored with.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::device) struct ScoredRows<'a> {
+    /// (heads, D)
+    pub(in crate::device) queries: &'a Buffer<f32>,
+    /// (positions, KV heads, D)
+    pub(in crate::device) keys: &'a Buffer<f32>,
 }
 
 /// Returns the number of tiles of `n_seen` positions if each is to have its own block: there are
@@ -70,7 +79,7 @@ impl Attend<'_> {
     fn layout(&self, n_tiles: usize) -> Result<AttentionLayout, Error> {
         Ok(AttentionLayout {
             window: self.window.map_or(Ok(0), count)?,
-            places_offset: count(self.places.1)?,
+            places_offset: count(self.places.offset)?,
             n_tiles: count(n_tiles)?,
             ..sizes(self.heads, self.n_rows, self.scale)?
         })
@@ -85,7 +94,7 @@ impl Attend<'_> {
     fn arguments<'b>(&'b self, words: &'b [u32], out: &'b mut Buffer<f32>) -> [KernelArgument<'b>; 6] {
         [
             KernelArgument::uints(words),
-            KernelArgument::read(self.places.0),
+            KernelArgument::read(self.places.places),
             KernelArgument::read(self.queries),
             KernelArgument::read(self.keys),
             KernelArgument::read(self.values),
@@ -100,7 +109,7 @@ impl Attend<'_> {
         let n_kv = area(&[self.kv_rows, self.heads.n_kv_heads, self.heads.head_dim])?;
         holds(kernel, "keys", self.keys, n_kv)?;
         holds(kernel, "values", self.values, n_kv)?;
-        holds(kernel, "places", self.places.0, self.places.1 + 2 * self.n_rows)
+        holds(kernel, "places", self.places.places, self.places.offset + 2 * self.n_rows)
     }
 }
 
@@ -126,7 +135,7 @@ impl Launcher {
         let words = layout.words();
         // And what all tiles so far come to.
         let shared = room_of_block(layout.head_dim) + layout.head_dim;
-        self.launch(kernel, (count(attend.n_heads()?)?, shared), &attend.arguments(&words, out))
+        self.launch(kernel, count(attend.n_heads()?)?, shared, &attend.arguments(&words, out))
     }
 
     /// A block for each tile of each head of each token, `n_tiles` for every token whether it sees
@@ -146,11 +155,11 @@ impl Launcher {
         let layout = attend.layout(n_tiles)?;
         let words = layout.words();
         let arguments = attend.arguments(&words, tiles);
-        self.launch(each, (count(n_blocks)?, room_of_block(layout.head_dim)), &arguments)?;
-        let places = KernelArgument::read(attend.places.0);
+        self.launch(each, count(n_blocks)?, room_of_block(layout.head_dim), &arguments)?;
+        let places = KernelArgument::read(attend.places.places);
         let arguments =
             [KernelArgument::uints(&words), places, KernelArgument::read(tiles), KernelArgument::write(out)];
-        self.launch(all, (count(attend.n_heads()?)?, 0), &arguments)
+        self.launch(all, count(attend.n_heads()?)?, 0, &arguments)
     }
 
     /// scores (heads, positions) of one token.
@@ -159,7 +168,7 @@ impl Launcher {
         heads: Heads,
         scale: f32,
         n_positions: usize,
-        (queries, keys): (&Buffer<f32>, &Buffer<f32>),
+        ScoredRows { queries, keys }: ScoredRows<'_>,
         scores: &mut Buffer<f32>,
     ) -> Result<(), Error> {
         let kernel = TransformerKernel::AttentionScores;
@@ -175,7 +184,7 @@ impl Launcher {
             KernelArgument::read(keys),
             KernelArgument::write(scores),
         ];
-        self.launch(kernel, (blocks, 0), &arguments)
+        self.launch(kernel, blocks, 0, &arguments)
     }
 
     /// out (heads, D) of one token.
@@ -183,7 +192,8 @@ impl Launcher {
         &self,
         heads: Heads,
         n_positions: usize,
-        (weights, values): (&Buffer<f32>, &Buffer<f32>),
+        weights: &Buffer<f32>,
+        values: &Buffer<f32>,
         out: &mut Buffer<f32>,
     ) -> Result<(), Error> {
         let kernel = TransformerKernel::WeightedSum;
@@ -198,7 +208,7 @@ impl Launcher {
             KernelArgument::read(values),
             KernelArgument::write(out),
         ];
-        self.launch(kernel, (layout.n_heads, LANES / WARP * layout.head_dim), &arguments)
+        self.launch(kernel, layout.n_heads, LANES / WARP * layout.head_dim, &arguments)
     }
 }
 

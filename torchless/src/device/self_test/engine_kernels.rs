@@ -7,7 +7,7 @@ use ns_device::Device;
 use super::{Failure, Parts, differs, numbers};
 use crate::config::{Rope, RopePairs, RopeScaling};
 use crate::cpu::backend::{CpuBackend, Heads, KernelBackend};
-use crate::device::launch::{Attend, Launcher, Product, Turn, Turned};
+use crate::device::launch::{Attend, Launcher, Product, TokenPlaces, Turn, Turned};
 use crate::device::weights::DeviceMatrix;
 use crate::error::Error;
 use crate::weights::Matrix;
@@ -113,7 +113,7 @@ fn positions(device: &Device, launcher: &Launcher, here: &mut CpuBackend, pairs:
         (device.uninitialised(2 * width)?, device.upload(&before)?, device.upload(&before)?);
     let turn = Turn { n_rows: 2, n_heads, n_kv_heads, head_dim, pairs, kv_row: START, n_positions: 3 };
     let to = Turned { queries: &mut queries, keys: &mut keys, values: &mut values };
-    launcher.rope(turn, &joined_there, &turns, (&places, 1), to)?;
+    launcher.rope(turn, &joined_there, &turns, TokenPlaces { places: &places, offset: 1 }, to)?;
     let rest = before[..START * kv_width].to_vec();
     let [mut turned, mut of_keys, mut of_values] = [Vec::new(), rest.clone(), rest];
     for (row, position) in joined.chunks_exact(width + 2 * kv_width).zip([2, 1]) {
@@ -164,7 +164,7 @@ fn attention(
         kv_rows: START + POSITIONS[1] + 1,
         window,
         scale: SCALE,
-        places: (&places, 0),
+        places: TokenPlaces { places: &places, offset: 0 },
         queries: &queries_there,
         keys: &keys_there,
         values: &values_there,
