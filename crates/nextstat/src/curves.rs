@@ -8,9 +8,9 @@ use crate::{Analysis, Answer, Error};
 use ns_inference::contour::{self, ContourOptions, Contours};
 use ns_inference::monitor::Monitor;
 use ns_inference::parallel::{ExecutionContext, WorkPart};
-use ns_inference::profile::DISTINCT;
 use ns_inference::result::{BestFit, MinosInterval, ONE_SIGMA, TWO_SIGMA};
 use ns_inference::scan::{self, GridPart, Scan, ScanAxis, ScanValues};
+use ns_inference::search::is_lower;
 use ns_inference::{FitOptions, Problem, Uncertainties};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -146,7 +146,7 @@ impl Analysis {
         let outside = self.outside_ranges(&axes, &scan);
         let leaves_range = !outside.is_empty();
         scan.warnings.extend(outside);
-        if contours.as_ref().is_some_and(|contours| contours.best.nll < scan.best.nll - DISTINCT) {
+        if contours.as_ref().is_some_and(|contours| is_lower(contours.best.nll, scan.best.nll)) {
             scan.warnings.push("the contours surround a lower minimum than the one that the grid refers to".to_owned());
         }
         if !scan.best.nll.is_finite() {

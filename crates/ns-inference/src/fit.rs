@@ -14,7 +14,7 @@ use crate::profile::Profiler;
 use crate::result::{
     AtBound, FitResult, FlatDirection, LocalMinimum, MinosInterval, ONE_SIGMA, UNDETERMINED, UncertaintySplit,
 };
-use crate::search::{BasinPool, DISTINCT, MOST_BASINS, Search};
+use crate::search::{BasinPool, MOST_BASINS, Search, is_negligible};
 use ns_core::likelihood::diagnose;
 use ns_core::{Data, DataLikelihood, Model, Parameters, SearchLikelihood};
 
@@ -204,7 +204,7 @@ fn at_bounds(model: &Model, domain: &Domain, best: &Minimum) -> Vec<AtBound> {
 /// `minima` with the one nearest to `best`, which the last step has moved, exactly there and first.
 fn with_best(mut minima: Vec<LocalMinimum>, best: &Minimum) -> Vec<LocalMinimum> {
     let distance = |m: &LocalMinimum| m.params.iter().zip(&best.params).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
-    let is_as_low = |k: &usize| minima[*k].depth < DISTINCT;
+    let is_as_low = |k: &usize| is_negligible(minima[*k].depth);
     let nearest =
         (0..minima.len()).filter(is_as_low).min_by(|&a, &b| distance(&minima[a]).total_cmp(&distance(&minima[b])));
     if let Some(nearest) = nearest {
@@ -221,7 +221,7 @@ fn several_minima(minima: &[LocalMinimum]) -> Option<String> {
     let (lowest, second) = (minima.first()?, minima.get(1)?);
     let n = if minima.len() == MOST_BASINS { format!("{MOST_BASINS} or more") } else { minima.len().to_string() };
     let rise = second.twice_nll - lowest.twice_nll;
-    Some(if rise.abs() < 2.0 * DISTINCT {
+    Some(if is_negligible(0.5 * rise.abs()) {
         format!("{n} distinct minima were found, and the two lowest are equally deep: the data do not tell them apart")
     } else {
         format!("{n} distinct minima were found; the second one is {rise:.4} higher in 2NLL")

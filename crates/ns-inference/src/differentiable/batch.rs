@@ -16,8 +16,9 @@ use super::warm_start::FitStart;
 use super::{ProfiledDifferentiableSession, WarmStartedFits};
 use crate::minimize::Domain;
 use crate::options::domain_and_start;
-use crate::profile::{DISTINCT, rounding};
+use crate::profile::rounding;
 use crate::search::{Candidates, has_other_side, is_cheap, may_hide_minimum};
+use crate::search::{is_equally_deep, is_lower};
 use crate::test_statistic::TestStatistic;
 use ns_core::batch::{BatchData, BatchFit, BatchFixed, BatchTask, TemplateBatchMinimizer};
 use ns_core::{Data, TemplateLikelihood};
@@ -211,7 +212,7 @@ impl Starts {
 
 /// Returns the second of two minima of the same fit if both are equally deep.
 fn if_equally_deep(one: &BatchMinimum, other: BatchMinimum) -> MaybeMinimum {
-    ((one.nll - other.nll).abs() <= DISTINCT).then_some(other)
+    is_equally_deep(one.nll, other.nll).then_some(other)
 }
 
 impl BatchFits<'_> {
@@ -356,7 +357,7 @@ impl BatchFits<'_> {
         }
         let reflected_minima = self.minimize(&at.points, &fixed.repeat(at.parameters.len()))?;
         for (point, k, _, minimum) in self.reflections(at.parameters, fixed, minima) {
-            if reflected_minima[point].as_ref().is_none_or(|reflected| reflected.nll < minimum.nll - DISTINCT) {
+            if reflected_minima[point].as_ref().is_none_or(|reflected| is_lower(reflected.nll, minimum.nll)) {
                 found[k] = None;
             }
         }

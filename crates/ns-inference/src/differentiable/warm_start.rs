@@ -9,8 +9,8 @@
 
 use crate::minimize::{Domain, Minimizer, Minimum};
 use crate::options::FitOptions;
-use crate::profile::{DISTINCT, Profiler, rounding};
-use crate::search::Search;
+use crate::profile::{Profiler, rounding};
+use crate::search::{Search, is_lower};
 use crate::test_statistic::{EvaluatedStatistic, TestStatistic, classify};
 use ns_core::{Model, SearchLikelihood};
 
@@ -219,7 +219,7 @@ pub(super) fn fit<'a, L: SearchLikelihood + ?Sized>(
         WarmResult::Accepted(minimum) => profiler.adopt(minimum),
         WarmResult::Rejected(other) => {
             profiler.fit();
-            if let Some(lower) = other.filter(|other| is_lower(other, profiler.best())) {
+            if let Some(lower) = other.filter(|other| is_lower(other.nll, profiler.best().nll)) {
                 profiler.adopt(lower);
             }
             let found = profiler.best().clone();
@@ -233,10 +233,6 @@ pub(super) fn fit<'a, L: SearchLikelihood + ?Sized>(
 /// Returns whether `minimum` reached the tolerance, and did not merely stop because of rounding.
 fn reached_tolerance<L: ?Sized>(minimum: &Minimum, search: &Search<'_, L>) -> bool {
     minimum.converged() && minimum.edm.abs() <= search.options.tolerance
-}
-
-fn is_lower(other: &Minimum, minimum: &Minimum) -> bool {
-    other.nll < minimum.nll - DISTINCT
 }
 
 /// Runs `work` while the parameter `poi` is fixed, and returns its result.
@@ -315,7 +311,7 @@ impl<'a, L: SearchLikelihood + ?Sized> DataSetFits<'a, L> {
             return minimum;
         }
         let other = self.explored(mu);
-        if is_lower(&other, &minimum) { self.tightened(other) } else { minimum }
+        if is_lower(other.nll, minimum.nll) { self.tightened(other) } else { minimum }
     }
 
     /// Returns the minimum with the parameter of interest fixed at `mu`, found from the free
@@ -364,7 +360,7 @@ impl<'a, L: SearchLikelihood + ?Sized> DataSetFits<'a, L> {
             }
             WarmResult::Rejected(other) => {
                 let found = self.profiler.at_explored(&fixed, &[]);
-                let minimum = other.filter(|other| is_lower(other, &found)).unwrap_or(found);
+                let minimum = other.filter(|other| is_lower(other.nll, found.nll)).unwrap_or(found);
                 with_fixed_poi(self.profiler.search(), poi, |search| warm.tighten(search, minimum))
             }
         }

@@ -23,8 +23,6 @@ use std::sync::Arc;
 /// again.
 const LOWER: f64 = 1e-9;
 
-pub use crate::search::DISTINCT;
-
 /// Differences of -ln L that are no more than rounding, near a value of `nll`.
 pub(crate) fn rounding(nll: f64) -> f64 {
     1e-9 * nll.abs().max(1.0)

@@ -30,12 +30,31 @@ pub use suspects::{Suspect, SuspectKind, suspects};
 pub(crate) use explore::{has_other_side, is_cheap, may_hide_minimum};
 
 /// Minima further apart than this in -ln L are different ones.
-pub const DISTINCT: f64 = 1e-6;
+const DISTINCT: f64 = 1e-6;
 
 /// Differences that are smaller than this part of -ln L are rounding.
 const ROUNDING: f64 = 1e-12;
 
-/// Returns the same near a value of `nll`, where rounding may be larger.
+/// Returns `true` if -ln L at one minimum, `nll`, is lower than at another, so that they are
+/// different ones.
+#[must_use]
+pub fn is_lower(nll: f64, other: f64) -> bool {
+    nll < other - DISTINCT
+}
+
+/// Returns `true` if -ln L is the same at two minima, as far as fits find it.
+#[must_use]
+pub(crate) fn is_equally_deep(nll: f64, other: f64) -> bool {
+    (nll - other).abs() <= DISTINCT
+}
+
+/// Returns `true` if a minimum this far above another one may be the same.
+#[must_use]
+pub(crate) fn is_negligible(rise: f64) -> bool {
+    rise < DISTINCT
+}
+
+/// Returns how far apart different minima are near a value of `nll`, where rounding may be larger.
 pub(crate) fn distinct(nll: f64) -> f64 {
     DISTINCT.max(ROUNDING * nll.abs())
 }

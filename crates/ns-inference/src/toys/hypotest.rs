@@ -17,7 +17,8 @@ use crate::hessian::Hessian;
 use crate::minimize::Domain;
 use crate::options::{FitOptions, domain_and_start};
 use crate::problem::Problem;
-use crate::profile::{DISTINCT, Profiler};
+use crate::profile::Profiler;
+use crate::search::is_lower;
 use crate::test_statistic::{EvaluatedStatistic, TestFailure, TestStatistic, classify, test_from};
 use ns_core::expected::asimov;
 use ns_core::likelihood::NonFinite;
@@ -163,11 +164,11 @@ impl<'a> ToyHypotest<'a> {
         let previous_nll = profiler.best().nll;
         if profiler.pool().n_found() > 0 {
             let again = profiler.at_on_the_way(&[(poi, against)], &[]);
-            if again.converged() && (!alternative.converged() || again.nll < alternative.nll - DISTINCT) {
+            if again.converged() && (!alternative.converged() || is_lower(again.nll, alternative.nll)) {
                 alternative = again;
             }
         }
-        if profiler.best().nll < previous_nll - DISTINCT {
+        if is_lower(profiler.best().nll, previous_nll) {
             let starts = [tested.conditional.clone()];
             tested = test_from(&mut profiler, test_statistic, poi, mu, &starts);
         }

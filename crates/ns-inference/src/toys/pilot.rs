@@ -12,7 +12,8 @@ use super::throw::ToySampler;
 use crate::monitor::WithoutProgress;
 use crate::options::FitOptions;
 use crate::parallel::{self, ExecutionContext};
-use crate::profile::{DISTINCT, Profiler};
+use crate::profile::Profiler;
+use crate::search::is_lower;
 use ns_core::{Data, DataLikelihood, Model};
 
 /// The number of pilot toys, and how many of them a thread takes at a time.
@@ -50,11 +51,11 @@ pub(super) fn toy_search<L: DataLikelihood + Clone + Sync>(
                 profiler.refit(&[start]);
                 profiler.best().nll
             });
-            found[0] |= nll[1] < nll[0] - DISTINCT;
+            found[0] |= is_lower(nll[1], nll[0]);
             profiler.set_exploring(true);
             if profiler.explores_widely() && !found[1] {
                 profiler.refit(&starts.each_ref().map(Vec::as_slice));
-                found[1] = profiler.best().nll < nll[0].min(nll[1]) - DISTINCT;
+                found[1] = is_lower(profiler.best().nll, nll[0].min(nll[1]));
             }
         }
         found
