@@ -4,14 +4,11 @@ use crate::cancel::{CancellableLikelihood, Cancellation};
 use crate::document::{identify, to_document};
 use crate::{CompiledModel, Error};
 use ns_compute::CpuLikelihood;
-use ns_core::check::{Finding, FindingKind, FindingPlace, Severity, check};
-use ns_core::{Likelihood, Model, SearchLikelihood, expected};
+use ns_core::check::{Finding, Severity, check};
+use ns_core::{Likelihood, expected};
 use ns_inference::{degeneracy, memory};
 use serde_json::{Value, json};
 use std::sync::Arc;
-
-/// Expected correlations above this are worth a warning.
-const CORRELATION_LIMIT: f64 = 0.995;
 
 impl CompiledModel {
     /// Finds errors and suspicious parts of the model, worst first. `cancellation` ends the search
@@ -25,7 +22,7 @@ impl CompiledModel {
         memory::require(&likelihood.structure())?;
         let mut likelihood = CancellableLikelihood::new(likelihood, cancellation);
         let mut findings = check(self.workspace(), self.model());
-        findings.extend(degenerate_parameters(self.model(), &mut likelihood));
+        findings.extend(degeneracy::findings(self.model(), &mut likelihood));
         findings.sort_by_key(Finding::severity);
         Ok(findings)
     }
@@ -43,24 +40,4 @@ impl CompiledModel {
         identify(&mut document, self.model());
         document
     }
-}
-
-/// Finds parameters that the expected data hardly distinguish.
-fn degenerate_parameters(model: &Model, likelihood: &mut impl SearchLikelihood) -> Vec<Finding> {
-    if !likelihood.nll(&model.parameters.init).is_finite() {
-        return Vec::new();
-    }
-    let found = degeneracy(model, likelihood, CORRELATION_LIMIT);
-    let name = |i: usize| model.parameters.names[i].clone();
-    // A single parameter that nothing determines has its own finding.
-    let directions =
-        found.flat_directions.into_iter().filter(|direction| direction.parameters.len() > 1).map(|direction| {
-            let problem = FindingKind::Degenerate { curvature: direction.curvature, parameters: direction.parameters };
-            Finding { problem, at: FindingPlace::default() }
-        });
-    let pairs = found.pairs.into_iter().map(|pair| {
-        let problem = FindingKind::StronglyCorrelated { other: name(pair.second), correlation: pair.correlation };
-        Finding { problem, at: FindingPlace { parameter: Some(name(pair.first)), ..FindingPlace::default() } }
-    });
-    directions.chain(pairs).collect()
 }

@@ -5,7 +5,6 @@ use crate::document::{identify, to_document};
 use crate::error::{NeedsPoi, Setting, SettingsError};
 use crate::settings::elements;
 use crate::{Analysis, Answer, Error};
-use ns_core::Model;
 use ns_core::expected::lowest_negative_yield;
 use ns_core::parameters::ParameterSet;
 use ns_inference::hessian::Hessian;
@@ -122,8 +121,8 @@ impl Answer<FitResult> {
     /// The latter search for negative yields, which takes a tenth of the time of a fit.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let negative =
-            self.result.nll.is_finite().then(|| negative_yield(self.model(), &self.result.bestfit)).flatten();
+        let lowest = || lowest_negative_yield(self.model(), &self.result.bestfit);
+        let negative = self.result.nll.is_finite().then(lowest).flatten().map(|found| found.to_string());
         let known = &self.result.warnings;
         known.iter().cloned().chain(negative.filter(|warning| !known.contains(warning))).collect()
     }
@@ -217,16 +216,4 @@ pub(crate) fn fields(fit: &Answer<FitResult>, wanted: Matrices) -> Value {
 
 fn matrix(values: Option<&[f64]>, n: usize) -> Value {
     values.map_or(Value::Null, |values| values.chunks(n.max(1)).map(|row| json!(row)).collect())
-}
-
-/// Returns the warning about the lowest negative yield of a sample at `params` (P), if there is
-/// one.
-///
-/// pyhf allows a negative yield of a sample and ROOT clips it at zero, so their minima differ.
-fn negative_yield(model: &Model, params: &[f64]) -> Option<String> {
-    let (place, sample, lowest) = lowest_negative_yield(model, params)?;
-    Some(format!(
-        "sample `{sample}` has a negative yield ({lowest:.4}) in {place} at the minimum; ROOT would \
-         clip it at zero and find another minimum"
-    ))
 }

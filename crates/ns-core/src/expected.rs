@@ -108,13 +108,31 @@ pub fn expected_data(model: &Model, params: &[f64]) -> Vec<f64> {
     data
 }
 
-/// Returns the lowest sample yield at `params` (P) if it is negative: its channel and bin, its
-/// sample, and the yield.
+/// The negative yield of a sample at a minimum.
 ///
-/// A negative yield of one sample is allowed while the total is positive, as in pyhf; ROOT clips it
-/// at zero, so its minimum is another one.
+/// It is allowed while the total is positive, as in pyhf; ROOT clips it at zero, so its minimum is
+/// another one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NegativeYield {
+    /// Its bin.
+    pub place: BinPlace,
+    /// The sample.
+    pub sample: String,
+    /// The yield.
+    pub value: f64,
+}
+
+impl std::fmt::Display for NegativeYield {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { place, sample, value } = self;
+        write!(f, "sample `{sample}` has a negative yield ({value:.4}) in {place} at the minimum; ")?;
+        f.write_str("ROOT would clip it at zero and find another minimum")
+    }
+}
+
+/// Returns the lowest sample yield at `params` (P) if it is negative.
 #[must_use]
-pub fn lowest_negative_yield(model: &Model, params: &[f64]) -> Option<(BinPlace, String, f64)> {
+pub fn lowest_negative_yield(model: &Model, params: &[f64]) -> Option<NegativeYield> {
     let yields = cell_yields(model, params);
     let (cell, &lowest) = yields.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1))?;
     if lowest >= 0.0 {
@@ -124,5 +142,5 @@ pub fn lowest_negative_yield(model: &Model, params: &[f64]) -> Option<(BinPlace,
     let channel = model.table(model.layout.channel_template).partition_point(|&start| start as usize <= template) - 1;
     let bin = cell - model.part(model.layout.template_cell, template).start;
     let sample = model.table(model.layout.template_sample)[template] as usize;
-    Some((model.place_in(channel, bin), model.samples[sample].clone(), lowest))
+    Some(NegativeYield { place: model.place_in(channel, bin), sample: model.samples[sample].clone(), value: lowest })
 }

@@ -8,6 +8,7 @@ use crate::hessian::Hessian;
 use crate::linear::SparseRows;
 use crate::minimize::Domain;
 use crate::result::FlatDirection;
+use ns_core::check::{Finding, FindingKind, FindingPlace};
 use ns_core::{Model, SearchLikelihood};
 
 /// What the Fisher information says of parameters that are hard to tell apart.
@@ -40,6 +41,30 @@ pub fn degeneracy<L: SearchLikelihood + ?Sized>(model: &Model, likelihood: &mut 
     let is_usable = hessian.is_covariance() && flat_directions.is_empty() && !likelihood.is_stopped();
     let pairs = if is_usable { correlated_pairs(&hessian, limit) } else { Vec::new() };
     Degeneracy { flat_directions, pairs }
+}
+
+/// Finds parameters that the expected data hardly distinguish, as the check of a model lists them.
+/// `likelihood` is that of [`degeneracy`].
+pub fn findings(model: &Model, likelihood: &mut impl SearchLikelihood) -> Vec<Finding> {
+    /// Expected correlations above this are worth a warning.
+    const CORRELATION_LIMIT: f64 = 0.995;
+
+    if !likelihood.nll(&model.parameters.init).is_finite() {
+        return Vec::new();
+    }
+    let found = degeneracy(model, likelihood, CORRELATION_LIMIT);
+    let name = |i: usize| model.parameters.names[i].clone();
+    // A single parameter that nothing determines has its own finding.
+    let directions =
+        found.flat_directions.into_iter().filter(|direction| direction.parameters.len() > 1).map(|direction| {
+            let problem = FindingKind::Degenerate { curvature: direction.curvature, parameters: direction.parameters };
+            Finding { problem, at: FindingPlace::default() }
+        });
+    let pairs = found.pairs.into_iter().map(|pair| {
+        let problem = FindingKind::StronglyCorrelated { other: name(pair.second), correlation: pair.correlation };
+        Finding { problem, at: FindingPlace { parameter: Some(name(pair.first)), ..FindingPlace::default() } }
+    });
+    directions.chain(pairs).collect()
 }
 
 /// Pairs correlated by more than `limit`, strongest first.
