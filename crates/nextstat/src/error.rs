@@ -307,8 +307,14 @@ impl SettingsError {
     /// Returns the message as `face` words it.
     #[must_use]
     pub fn message(&self, face: Face) -> String {
+        let found = self.message_of_name(face).or_else(|| self.message_of_value(face));
+        found.unwrap_or_else(|| self.message_of_condition(face))
+    }
+
+    /// Returns the message about a name that does not fit.
+    fn message_of_name(&self, face: Face) -> Option<String> {
         let named = |setting: &Setting| setting.name(face);
-        match self {
+        Some(match self {
             Self::UnknownParameter { setting: Some(setting), name, .. } => {
                 format!("`{}` names the parameter `{name}`, which the model does not have", named(setting))
             }
@@ -324,9 +330,23 @@ impl SettingsError {
                 let bins = if *n_bins == 1 { "1 bin".to_owned() } else { format!("{n_bins} bins") };
                 format!("`{}` names `{selection}`, and the channel `{channel}` has {bins}", named(setting))
             }
-            Self::EverythingMasked => {
-                format!("`{}` and `{}` leave no bin to fit", named(&Setting::FitChannels), named(&Setting::Mask))
+            Self::NotScannable { names } => {
+                format!("a scan or a contour takes one or two different parameters, not {}", quoted(names))
             }
+            Self::EmptyGroup { name } => {
+                format!("the group `{name}` matches no free nuisance parameter")
+            }
+            Self::TwoGroups { name } => {
+                format!("the group `{name}` is defined twice")
+            }
+            _ => return None,
+        })
+    }
+
+    /// Returns the message about a value that does not fit.
+    fn message_of_value(&self, face: Face) -> Option<String> {
+        let named = |setting: &Setting| setting.name(face);
+        Some(match self {
             Self::SetTwice { setting, name } => format!("`{}` sets `{name}` twice", named(setting)),
             Self::NotFinite { setting, name, value } => {
                 format!("`{}` sets `{name}` to {value}, which is not a finite number", named(setting))
@@ -336,6 +356,34 @@ impl SettingsError {
             }
             Self::EmptyRange { name, bounds: [lower, upper] } => {
                 format!("the range {lower} to {upper} of `{name}` is empty")
+            }
+            Self::AsimovTwice { name } => {
+                let (asimov, at) = (named(&Setting::Asimov), named(&Setting::AsimovAt));
+                format!("`{asimov}` and `{at}` both give `{name}` a value")
+            }
+            Self::BadValues { problem } => problem.to_string(),
+            Self::BadLevel { level } => format!("the level {level} is not between 0 and 1"),
+            Self::LevelIsConfidence { level } => {
+                format!("the level {level} is the CLs of a limit, which is below 0.5")
+            }
+            Self::NoSuchStatistic { procedure, name, .. } => {
+                format!("`{}` does not support the test statistic `{name}`", procedure.name(face))
+            }
+            Self::NotDiscovery { mu } => format!("`q0` tests the value 0 of the parameter of interest, not {mu}"),
+            Self::BadSeed { found } => {
+                format!("`{}` must be a whole number from 0 to {}, got `{found}`", named(&Setting::Seed), u64::MAX)
+            }
+            Self::Untestable { mu } => format!("`{}` must be finite, got {mu}", named(&Setting::Mu)),
+            _ => return None,
+        })
+    }
+
+    /// Returns the message about a setting and a model that do not fit together.
+    fn message_of_condition(&self, face: Face) -> String {
+        let named = |setting: &Setting| setting.name(face);
+        match self {
+            Self::EverythingMasked => {
+                format!("`{}` and `{}` leave no bin to fit", named(&Setting::FitChannels), named(&Setting::Mask))
             }
             Self::NoPoi(what) => {
                 format!("`{}` needs a parameter of interest, and the model has none", what.name(face))
@@ -347,39 +395,33 @@ impl SettingsError {
             Self::MinosOfFixed { name } => {
                 format!("`{}` names the parameter `{name}`, which is fixed", named(&Setting::Minos))
             }
-            Self::AsimovTwice { name } => {
-                let (asimov, at) = (named(&Setting::Asimov), named(&Setting::AsimovAt));
-                format!("`{asimov}` and `{at}` both give `{name}` a value")
-            }
             Self::StoredFit(error) => error.to_string(),
             Self::NoAsimov(reason) => {
                 format!("the model has no Asimov data set at the requested point: {}", unexpected(reason))
             }
-            Self::NotScannable { names } => {
-                format!("a scan or a contour takes one or two different parameters, not {}", quoted(names))
-            }
-            Self::BadValues { problem } => problem.to_string(),
-            Self::BadLevel { level } => format!("the level {level} is not between 0 and 1"),
-            Self::LevelIsConfidence { level } => {
-                format!("the level {level} is the CLs of a limit, which is below 0.5")
-            }
-            Self::EmptyGroup { name } => {
-                format!("the group `{name}` matches no free nuisance parameter")
-            }
-            Self::TwoGroups { name } => {
-                format!("the group `{name}` is defined twice")
-            }
-            Self::NoSuchStatistic { procedure, name, .. } => {
-                format!("`{}` does not support the test statistic `{name}`", procedure.name(face))
-            }
-            Self::NotDiscovery { mu } => format!("`q0` tests the value 0 of the parameter of interest, not {mu}"),
-            Self::BadSeed { found } => {
-                format!("`{}` must be a whole number from 0 to {}, got `{found}`", named(&Setting::Seed), u64::MAX)
-            }
             Self::UncertaintyOfFixed { name } => {
                 format!("`{}` needs a free parameter, and `{name}` is fixed", named(&Setting::PoiUncertainty))
             }
-            Self::Untestable { mu } => format!("`{}` must be finite, got {mu}", named(&Setting::Mu)),
+            // They have their messages above.
+            Self::UnknownParameter { .. }
+            | Self::Vector { .. }
+            | Self::UnknownChannel { .. }
+            | Self::NoSuchBins { .. }
+            | Self::NotScannable { .. }
+            | Self::EmptyGroup { .. }
+            | Self::TwoGroups { .. }
+            | Self::SetTwice { .. }
+            | Self::NotFinite { .. }
+            | Self::WrongLength { .. }
+            | Self::EmptyRange { .. }
+            | Self::AsimovTwice { .. }
+            | Self::BadValues { .. }
+            | Self::BadLevel { .. }
+            | Self::LevelIsConfidence { .. }
+            | Self::NoSuchStatistic { .. }
+            | Self::NotDiscovery { .. }
+            | Self::BadSeed { .. }
+            | Self::Untestable { .. } => String::new(),
         }
     }
 }
