@@ -1,6 +1,5 @@
 //! Resolves settings against a model: an [`Analysis`] is the starting point of every procedure.
 
-use crate::answer::{Answer, DocumentParts};
 use crate::cancel::{CancellableLikelihood, Cancellation};
 use crate::device::OnDevice;
 use crate::error::{NeedsPoi, Procedure, Setting, SettingsError};
@@ -313,16 +312,6 @@ impl Analysis {
     /// Returns why the data are impossible at `params` (P), if they are.
     pub(crate) fn impossible_at(&self, params: &[f64]) -> Option<String> {
         diagnose(self.model(), &self.data, params).map(|reason| reason.to_string())
-    }
-
-    /// Wraps up `result`.
-    pub(crate) fn answer<T>(&self, result: T) -> Result<Answer<T>, Error> {
-        self.answer_with(result, DocumentParts::default())
-    }
-
-    /// Wraps up `result`, whose document has optional `parts`.
-    pub(crate) fn answer_with<T>(&self, result: T, parts: DocumentParts) -> Result<Answer<T>, Error> {
-        Ok(Answer { result, device: self.device_report()?, analysis: self.clone(), parts })
     }
 }
 

@@ -1,8 +1,8 @@
 //! Results with the analysis that they belong to, their documents and their provenance.
 
+use crate::Error;
 use crate::analysis::Analysis;
-use crate::document::to_document;
-use crate::fit::Matrices;
+use crate::document::{DocumentParts, to_document};
 use crate::provenance::Provenance;
 use ns_core::Model;
 use serde_json::{Value, json};
@@ -35,13 +35,16 @@ pub struct Answer<T> {
     pub(crate) parts: DocumentParts,
 }
 
-/// Optional parts of a document, as the request asked for them.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct DocumentParts {
-    /// Matrices of a fit.
-    pub(crate) matrices: Matrices,
-    /// Parameters of every conditional fit of a scan.
-    pub(crate) has_params: bool,
+impl Analysis {
+    /// Wraps up `result`.
+    pub(crate) fn answer<T>(&self, result: T) -> Result<Answer<T>, Error> {
+        self.answer_with(result, DocumentParts::default())
+    }
+
+    /// Wraps up `result`, whose document has optional `parts`.
+    pub(crate) fn answer_with<T>(&self, result: T, parts: DocumentParts) -> Result<Answer<T>, Error> {
+        Ok(Answer { result, device: self.device_report()?, analysis: self.clone(), parts })
+    }
 }
 
 /// A result that has a JSON document.

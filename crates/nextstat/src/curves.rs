@@ -1,6 +1,7 @@
 //! Profile-likelihood scans of one parameter, grids of two, and contours.
 
-use crate::answer::{Document, DocumentParts};
+use crate::answer::Document;
+use crate::document::DocumentParts;
 use crate::document::{identify, to_document};
 use crate::error::{NeedsPoi, Procedure, SettingsError, ValuesProblem};
 use crate::number::significant;

@@ -7,6 +7,25 @@ use serde_json::{Value, json};
 /// Version of nextstat in documents.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// Matrices in the document of a fit; they need
+/// [`Uncertainties::Covariance`](ns_inference::Uncertainties::Covariance).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Matrices {
+    /// The covariance (P × P).
+    pub covariance: bool,
+    /// The correlations (P × P).
+    pub correlation: bool,
+}
+
+/// Optional parts of a document, as the request asked for them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct DocumentParts {
+    /// Matrices of a fit.
+    pub(crate) matrices: Matrices,
+    /// Parameters of every conditional fit of a scan.
+    pub(crate) has_params: bool,
+}
+
 /// Returns a result as a document: keys sorted, numbers that are not finite as `null`.
 ///
 /// ```

@@ -1,7 +1,8 @@
 //! Maximum-likelihood fits.
 
-use crate::answer::{Document, DocumentParts};
-use crate::document::{identify, to_document};
+use crate::answer::Document;
+pub use crate::document::Matrices;
+use crate::document::{DocumentParts, identify, to_document};
 use crate::error::{NeedsPoi, Setting, SettingsError};
 use crate::settings::elements;
 use crate::{Analysis, Answer, Error};
@@ -52,15 +53,6 @@ pub enum IntervalTarget {
 
 /// The name that stands for every free parameter.
 const ALL: &str = "all";
-
-/// Matrices in the document of a fit; they need [`Uncertainties::Covariance`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Matrices {
-    /// The covariance (P × P).
-    pub covariance: bool,
-    /// The correlations (P × P).
-    pub correlation: bool,
-}
 
 impl Analysis {
     /// Fits the model to the data.

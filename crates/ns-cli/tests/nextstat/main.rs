@@ -6,6 +6,7 @@ mod docs;
 mod files;
 mod gallery;
 mod in_python;
+mod layers;
 mod pyhf_commands;
 mod reports;
 mod support;
