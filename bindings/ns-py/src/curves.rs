@@ -1,6 +1,7 @@
 //! Profile scans of one parameter, grids of two, contours.
 
 use nextstat::Analysis;
+use nextstat::alarm::Alarm;
 use nextstat::curves::{AxisRequest, ContourLevels, ContourRequest, ScanRequest};
 use ns_core::Model;
 use ns_inference::monitor::Monitor;
@@ -66,9 +67,11 @@ fn scan_model<'py>(
     let request = ScanRequest { axes, parts, ..ScanRequest::default() };
     let work = |analysis: &Analysis, monitor: &dyn Monitor| analysis.scan(&request, monitor);
     let answer = answer_watched(py, callback(progress).as_ref(), &analysis, work)?;
+    let alarm = answer.result.alarm();
     let intervals = answer.result.intervals;
     let document = scan_fields(py, analysis.model(), answer.result.scan)?;
     document.set_item("intervals", object(py, &intervals)?)?;
+    document.set_item("alarm", alarm)?;
     annotate(&analysis, &document)?;
     Ok(document)
 }
@@ -152,6 +155,7 @@ fn contours_model<'py>(
     let answer = answer_watched(py, callback(progress).as_ref(), &analysis, work)?;
     let document = fields(py, &answer.result)?;
     document.set_item("par_names", &analysis.model().parameters.names)?;
+    document.set_item("alarm", answer.result.alarm())?;
     annotate(&analysis, &document)?;
     Ok(document)
 }

@@ -1,5 +1,6 @@
 //! Maximum-likelihood fits.
 
+use nextstat::alarm::Alarm;
 use nextstat::fit::IntervalTarget;
 use nextstat::{Analysis, Answer, FitRequest};
 use ns_inference::{FitResult, Uncertainties};
@@ -130,6 +131,7 @@ pub(crate) fn fit_document<'py>(
     document.set_item("poi", pois.try_iter()?.next().transpose()?)?;
     document.set_item("pois", pois)?;
     document.set_item("measurement", &fit.model().measurement)?;
+    document.set_item("alarm", fit.alarm())?;
     document.set_item("later", Bound::new(py, PyFit(fit))?)?;
     annotate(analysis, &document)?;
     Ok(document)

@@ -1,6 +1,7 @@
 //! Rankings of nuisance parameters.
 
 use nextstat::Analysis;
+use nextstat::alarm::Alarm;
 use nextstat::ranking::RankingRequest;
 use ns_inference::monitor::Monitor;
 use ns_inference::parallel::WorkPart;
@@ -50,6 +51,7 @@ fn ranking_model<'py>(
     let work = |analysis: &Analysis, monitor: &dyn Monitor| analysis.ranking(&request, monitor);
     let answer = answer_watched(py, callback(progress).as_ref(), &analysis, work)?;
     let document = fields(py, &answer.result_document())?;
+    document.set_item("alarm", answer.result.alarm())?;
     annotate(&analysis, &document)?;
     Ok(document)
 }

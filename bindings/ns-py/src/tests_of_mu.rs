@@ -1,6 +1,7 @@
 //! Hypothesis tests, significances and upper limits by asymptotic formulas.
 
 use nextstat::Analysis;
+use nextstat::alarm::Alarm;
 use nextstat::hypothesis::{HypotestRequest, LimitRequest, SignificanceRequest};
 use ns_inference::test_statistic::TestStatistic;
 use pyo3::prelude::*;
@@ -15,8 +16,13 @@ use crate::numbers::list;
 use crate::settings::{analysis, annotate};
 
 /// Returns the fields of `result` with its provenance.
-fn annotated<'py>(py: Python<'py>, analysis: &Analysis, result: &impl Serialize) -> PyResult<Bound<'py, PyDict>> {
+fn annotated<'py>(
+    py: Python<'py>,
+    analysis: &Analysis,
+    result: &(impl Serialize + Alarm),
+) -> PyResult<Bound<'py, PyDict>> {
     let document = fields(py, result)?;
+    document.set_item("alarm", result.alarm())?;
     annotate(analysis, &document)?;
     Ok(document)
 }

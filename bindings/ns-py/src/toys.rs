@@ -1,5 +1,6 @@
 //! Toys: their data, their fits, and tests and goodness of fit by toys.
 
+use nextstat::alarm::Alarm;
 use nextstat::goodness::GoodnessRequest;
 use nextstat::toy_tests::{ToyTestRequest, ToyTestResult};
 use nextstat::toys::{FIXED_AUX, ThrowAt, ToyOptions, ToyPart, ToysRequest};
@@ -123,6 +124,12 @@ fn fit_toys_model<'py>(
     Ok(document)
 }
 
+/// Returns what a reader should know before using so many fits of toys.
+#[pyfunction]
+fn toys_warnings(n_toys: u64, n_failed: u64, is_aux_fixed: bool) -> Vec<String> {
+    nextstat::toys::warnings(n_toys, n_failed, is_aux_fixed)
+}
+
 /// Fits of toys, with the parameters of all in one matrix (T × P).
 struct Fits {
     params: Vec<f64>,
@@ -244,6 +251,7 @@ fn test_fields<'py>(py: Python<'py>, answer: &Answer<ToyTestResult>) -> PyResult
         thrown_at.set_item(key, array(py, params))?;
     }
     document.set_item("thrown_at", thrown_at)?;
+    document.set_item("alarm", answer.result.alarm())?;
     document.set_item("toys_tested", array(py, &samples.values[0]))?;
     document.set_item("toys_alternative", array(py, &samples.values[1]))?;
     Ok(document)
@@ -303,6 +311,7 @@ fn goodness_model<'py>(
     let work = |analysis: &Analysis, monitor: &dyn Monitor| analysis.goodness(&request, monitor);
     let answer = answer_watched(py, callback(progress).as_ref(), &analysis, work)?;
     let document = fields(py, &answer.result_document())?;
+    document.set_item("alarm", answer.result.alarm())?;
     annotate(&analysis, &document)?;
     document.set_item("converged", answer.result.fit.converged)?;
     // Not from the JSON document, which has no NaN.
@@ -315,6 +324,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(throw_toys, module)?)?;
     module.add_function(wrap_pyfunction!(throwing_point, module)?)?;
     module.add_function(wrap_pyfunction!(fit_toys_model, module)?)?;
+    module.add_function(wrap_pyfunction!(toys_warnings, module)?)?;
     module.add_function(wrap_pyfunction!(hypotest_toys_model, module)?)?;
     module.add_function(wrap_pyfunction!(hypotest_of_units, module)?)?;
     module.add_function(wrap_pyfunction!(goodness_model, module)?)

@@ -1,6 +1,7 @@
 //! Expected yields before and after a fit with their uncertainties, and reports of one fit.
 
 use nextstat::Analysis;
+use nextstat::alarm::Alarm;
 use nextstat::stored::StoredFit;
 use ns_inference::yields::{ChannelPrediction, Prediction};
 use pyo3::prelude::*;
@@ -32,6 +33,7 @@ fn yields_model<'py>(
     document.set_item("converged", yields.fit.result.converged)?;
     document.set_item("warnings", &yields.fit.result.warnings)?;
     document.set_item("channels", channels(py, &analysis, &yields.prefit, &yields.postfit)?)?;
+    document.set_item("alarm", yields.alarm())?;
     annotate(&analysis, &document)?;
     Ok(document)
 }
@@ -78,6 +80,7 @@ fn report_model<'py>(py: Python<'py>, model: &PyModel, settings: &Bound<'py, PyD
     document.set_item("converged", fit.result.converged)?;
     document.set_item("goodness_of_fit", fields(py, &found.goodness)?)?;
     document.set_item("channels", channels(py, &analysis, &found.yields.prefit, &found.yields.postfit)?)?;
+    document.set_item("alarm", found.alarm())?;
     document.set_item("warnings", &fit.result.warnings)?;
     annotate(&analysis, &document)?;
     document.set_item("fit", fit_document(py, &analysis, fit.result.clone(), model.names(py)?)?)?;

@@ -65,6 +65,7 @@
 //! print. So this crate translates once: it contains no physics, and an interface only parses
 //! arguments and lays out text.
 
+pub mod alarm;
 pub mod analysis;
 pub mod answer;
 pub mod cancel;

@@ -6,10 +6,9 @@ import math
 import os
 from typing import TYPE_CHECKING, Any
 
-from ._errors import listed, shown, warn
+from ._errors import listed, shown
 from ._nextstat import (
     BACKENDS,
-    FIXED_AUX,
     MOST_TOYS,
     DeviceError,
     Model,
@@ -149,10 +148,8 @@ def pair_of_names(what: str, given: Sequence[str]) -> tuple[str, str]:
     return found[0], found[1]
 
 
-def parse_aux(aux: str, stacklevel: int = 3) -> bool:
-    """Returns whether toys keep the observed auxiliary data, which it warns of."""
+def parse_aux(aux: str) -> bool:
+    """Returns whether toys keep the observed auxiliary data."""
     if text("aux", aux) not in ("fluctuated", "fixed"):
         raise ParameterError(f"`aux` is `fluctuated` or `fixed`, not `{aux}`")
-    if aux == "fixed":
-        warn(FIXED_AUX, stacklevel + 1)
     return aux == "fixed"

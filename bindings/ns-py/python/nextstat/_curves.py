@@ -9,7 +9,7 @@ from ._arguments import count, flag, names, pair_of_names, settings
 from ._errors import shown
 from ._nextstat import ParameterError, number
 from ._progress import progress_of
-from ._results import ContourResult, RankingResult, ScanResult, warn_if_not_converged
+from ._results import ContourResult, RankingResult, ScanResult, warn_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -78,7 +78,7 @@ def profile_scan(
         axes = [_axis(parameter, mu_values, points)]
     else:
         axes = axes_of_grid(mu_values, parameter, points)
-    return warn_if_not_converged(ScanResult(_nextstat.scan_model(model, given, axes, progress_of(progress, "point"))))
+    return warn_of(ScanResult(_nextstat.scan_model(model, given, axes, progress_of(progress, "point"))))
 
 
 def _values(given: Any) -> Any:
@@ -161,7 +161,7 @@ def contours(
         "n_points": count("points", points, 4),
     }
     found = _nextstat.contours_model(model, given, wanted, progress_of(progress, "point"))
-    return warn_if_not_converged(ContourResult(found))
+    return warn_of(ContourResult(found))
 
 
 def _levels(given: Any) -> list[float]:
@@ -226,7 +226,7 @@ def ranking(
     )
     wanted = ranking_wanted(methods, groups, minos)
     told = progress_of(progress, "parameter")
-    return warn_if_not_converged(
+    return warn_of(
         RankingResult(_nextstat.ranking_model(model, given, wanted, told))
     )
 

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from . import _nextstat
 from ._arguments import flag, names, optional_toys, parse_aux, real, settings
-from ._errors import warn
 from ._models import text_of_fit
 from ._progress import progress_of
-from ._results import FitResult, GoodnessOfFit, ReportResult, YieldsResult, warn_if_not_converged
+from ._results import FitResult, GoodnessOfFit, ReportResult, YieldsResult, warn_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -112,7 +111,7 @@ def fit(
     found = _nextstat.fit_model(model, given, wanted)
     if not flag("covariance", covariance):
         found |= {"covariance": None, "correlation": None}
-    return warn_if_not_converged(FitResult(found))
+    return warn_of(FitResult(found))
 
 
 def yields(
@@ -161,7 +160,7 @@ def yields(
         model, device, data=data, init=init, fixed=fixed, bounds=bounds,
         fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,
     )
-    return warn_if_not_converged(YieldsResult(_nextstat.yields_model(model, given, text_of_fit(fit))))
+    return warn_of(YieldsResult(_nextstat.yields_model(model, given, text_of_fit(fit))))
 
 
 def goodness_of_fit(
@@ -215,10 +214,7 @@ def goodness_of_fit(
     )
     wanted = {"n_toys": optional_toys(toys), "is_aux_fixed": parse_aux(aux)}
     found = _nextstat.goodness_model(model, given, wanted, progress_of(progress, "toy"))
-    result = warn_if_not_converged(GoodnessOfFit(found))
-    if found["toys"] and found["toys"]["n_failed"]:
-        warn("; ".join(result.warnings))
-    return result
+    return warn_of(GoodnessOfFit(found))
 
 
 def report(
@@ -258,4 +254,4 @@ def report(
         model, device, data=data, init=init, fixed=fixed, bounds=bounds,
         fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,
     )
-    return warn_if_not_converged(ReportResult(_nextstat.report_model(model, given)))
+    return warn_of(ReportResult(_nextstat.report_model(model, given)))

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from . import _nextstat
 from ._arguments import parse_aux, real, settings, text, toy_range
-from ._errors import warn
 from ._nextstat import ParameterError
 from ._progress import progress_of
-from ._results import HypotestResult, LimitResult, SignificanceResult, ToyHypotestResult, warn_if_untrusted
+from ._results import HypotestResult, LimitResult, SignificanceResult, ToyHypotestResult, warn_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,7 +57,7 @@ def hypotest(
     (0.34567, [0.00322, 0.01625, 0.07233, 0.25283, 0.59393])
     """
     given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed)
-    return warn_if_untrusted(HypotestResult(_nextstat.hypotest_model(model, given, real("mu", mu), text("test_stat", test_stat))))
+    return warn_of(HypotestResult(_nextstat.hypotest_model(model, given, real("mu", mu), text("test_stat", test_stat))))
 
 
 def significance(
@@ -89,7 +88,7 @@ def significance(
     (1.3228, 1.8309)
     """
     given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed)
-    return warn_if_untrusted(SignificanceResult(_nextstat.significance_model(model, given, real("mu", mu))))
+    return warn_of(SignificanceResult(_nextstat.significance_model(model, given, real("mu", mu))))
 
 
 def upper_limit(
@@ -138,7 +137,7 @@ def upper_limit(
         "test_stat": text("test_stat", test_stat),
         "grid": grid,
     }
-    return warn_if_untrusted(LimitResult(_nextstat.limit_model(model, given, wanted)))
+    return warn_of(LimitResult(_nextstat.limit_model(model, given, wanted)))
 
 
 def hypotest_toys(
@@ -202,10 +201,7 @@ def hypotest_toys(
     )
     wanted = toys_wanted(mu, n_toys, n_toys_b, test_stat=test_stat, stop_at_error=stop_at_error)
     wanted["is_aux_fixed"] = parse_aux(aux)
-    result = ToyHypotestResult(_nextstat.hypotest_toys_model(model, given, wanted, progress_of(progress, "toy")))
-    if any(result.n_failed):
-        warn("; ".join(result.warnings))
-    return result
+    return warn_of(ToyHypotestResult(_nextstat.hypotest_toys_model(model, given, wanted, progress_of(progress, "toy"))))
 
 
 def toys_wanted(

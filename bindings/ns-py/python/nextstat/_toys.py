@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from . import _nextstat
 from ._arguments import flag, parse_aux, path_of, settings, toy_range
 from ._errors import warn
+from ._nextstat import FIXED_AUX
 from ._progress import progress_of
-from ._results import ToysResult
+from ._results import ToysResult, warn_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,6 +48,8 @@ def throw_toys(
     given = settings(model, data=data, seed=seed)
     start, end = toy_range("n_toys", n_toys, first)
     wanted = {"first": start, "end": end, "is_aux_fixed": parse_aux(aux)}
+    if wanted["is_aux_fixed"]:
+        warn(FIXED_AUX, 3)
     return _nextstat.throw_toys(model, given, params, wanted)
 
 
@@ -108,10 +111,7 @@ def fit_toys(
         "is_aux_fixed": parse_aux(aux),
         "wants_uncertainty": flag("poi_uncertainty", poi_uncertainty),
     }
-    result = ToysResult(_nextstat.fit_toys_model(model, given, params, wanted, progress_of(progress, "toy")))
-    if result.n_failed:
-        warn(f"the fits of {result.n_failed} of {n_toys} toys did not converge")
-    return result
+    return warn_of(ToysResult(_nextstat.fit_toys_model(model, given, params, wanted, progress_of(progress, "toy"))))
 
 
 def load_toys(path: str | os.PathLike[str]) -> ToysResult:

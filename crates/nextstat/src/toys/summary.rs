@@ -5,6 +5,14 @@ use ns_inference::toys::RunStatus;
 use ns_translate::toys::{ToyFitRecord, ToyFitStatus, ToyRunIdentity};
 use serde_json::{Map, Value, json};
 
+/// Returns what a reader should know before using `n_toys` fits of toys.
+#[must_use]
+pub fn warnings(n_toys: u64, n_failed: u64, is_aux_fixed: bool) -> Vec<String> {
+    let failed = (n_failed > 0).then(|| format!("the fits of {n_failed} of {n_toys} toys did not converge"));
+    let aux = is_aux_fixed.then(|| FIXED_AUX.to_owned());
+    failed.into_iter().chain(aux).collect()
+}
+
 /// Counts, mean and width of an ensemble of toys, with its diagnosis.
 #[derive(Debug, Clone)]
 pub struct ToysSummary {
@@ -99,11 +107,10 @@ impl ToysSummary {
     /// Returns what a reader should know before using the toys.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let (n_toys, n_wanted, n_failed) = (self.n_toys(), self.n_wanted, self.n_failed());
+        let (n_toys, n_wanted) = (self.n_toys(), self.n_wanted);
         let interrupted = (!self.is_complete()).then(|| format!("interrupted after {n_toys} of {n_wanted} toys"));
-        let failed = (n_failed > 0).then(|| format!("the fits of {n_failed} of {n_toys} toys did not converge"));
-        let aux = (self.settings["aux"] == "fixed").then(|| FIXED_AUX.to_owned());
-        [interrupted, failed, aux].into_iter().flatten().collect()
+        let others = warnings(n_toys, self.n_failed(), self.settings["aux"] == "fixed");
+        interrupted.into_iter().chain(others).collect()
     }
 
     /// Returns the document's entries; `toys` is empty.

@@ -5,12 +5,13 @@ use crate::args::files::Files;
 use crate::args::values::fraction;
 use crate::args::{DeviceArgs, IgnoredArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
-use crate::output::reporter::{alarm_if, conditions, warnings};
+use crate::output::reporter::{conditions, warnings};
 use crate::output::table::{Align, table};
 use crate::output::{OutputArgs, Paint, Reporter, escape, write_result};
 use crate::status::Status;
 use clap::Args;
 use nextstat::FitRequest;
+use nextstat::alarm::Alarm;
 use nextstat::fit::{IntervalTarget, Matrices};
 use nextstat::number::{measured, optional, part_of, significant};
 use ns_core::{Data, Model};
@@ -87,8 +88,7 @@ impl Command for FitArgs {
         write_result(&fit.document(), &self.output)?;
         let (result, reporter) = (&fit.result, Reporter::new(&self.output));
         reporter.warn(&self.ignored.warnings());
-        let alarm = alarm_if(!result.converged, &result.warnings);
-        reporter.summary_or_warning(alarm.as_deref(), |paint| {
+        reporter.summary_or_warning(fit.alarm().as_deref(), |paint| {
             conditions(&analysis) + &summary(analysis.model(), analysis.data(), result, paint)
         });
         Ok(Status::done_if(result.converged))

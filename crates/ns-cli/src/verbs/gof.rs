@@ -6,13 +6,14 @@ use crate::args::files::Files;
 use crate::args::values::n_toys;
 use crate::args::{AuxChoice, DeviceArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
-use crate::output::reporter::{alarm_if, conditions, warnings};
+use crate::output::reporter::{conditions, warnings};
 use crate::output::table::{Align, table};
 use crate::output::{OutputArgs, Paint, Progress, Reporter, escape, write_result};
 use crate::status::Status;
 use clap::Args;
 use nextstat::Answer;
-use nextstat::goodness::{Goodness, GoodnessByToys, GoodnessRequest};
+use nextstat::alarm::Alarm;
+use nextstat::goodness::{Goodness, GoodnessRequest};
 use nextstat::number::significant;
 use ns_inference::gof::{ChannelGoodness, GoodnessOfFit};
 use ns_inference::monitor::{Monitor, NoMonitor};
@@ -60,19 +61,12 @@ impl Command for GofArgs {
         drop(progress);
         write_result(&answer.document(), &self.output)?;
         let (goodness, toys) = (&answer.result, answer.result.toys.as_ref());
-        reporter.summary_or_warning(alarm(goodness).as_deref(), |paint| summary(&answer, paint));
+        reporter.summary_or_warning(goodness.alarm().as_deref(), |paint| summary(&answer, paint));
         if toys.is_some_and(|toys| toys.ended == RunStatus::Cancelled) {
             return Ok(Status::Interrupted);
         }
         Ok(Status::done_if(goodness.fit.converged && toys.is_none_or(|toys| toys.p_values.n_failed == 0)))
     }
-}
-
-/// Returns the warnings that are written without a summary, too.
-fn alarm(goodness: &Goodness) -> Option<String> {
-    let fit = if goodness.fit.converged { &[][..] } else { &goodness.fit.warnings };
-    let said = [fit, &goodness.toys.as_ref().map(GoodnessByToys::warnings).unwrap_or_default()].concat();
-    alarm_if(!said.is_empty(), &said)
 }
 
 /// Formats the verdict, the statistic, the channels and the warnings.

@@ -7,12 +7,13 @@ use crate::args::files::Files;
 use crate::args::values::finite;
 use crate::args::{IgnoredArgs, SetupArgs, ThreadArgs, ToyStatistic};
 use crate::error::CliError;
-use crate::output::reporter::{alarm_if, conditions, data_label, warnings};
+use crate::output::reporter::{conditions, data_label, warnings};
 use crate::output::table::{Align, table};
 use crate::output::{OutputArgs, Reporter, escape, write_result};
 use crate::status::Status;
 use clap::{Args, ValueEnum};
 use nextstat::Answer;
+use nextstat::alarm::Alarm;
 use nextstat::hypothesis::HypotestRequest;
 use nextstat::number::{optional, significant};
 use ns_inference::hypotest::HypotestResult;
@@ -110,8 +111,7 @@ impl Command for HypotestArgs {
         let answer = self.setup.on_cpu(&self.threads)?.hypotest(&request)?;
         write_result(&answer.document(), &self.output)?;
         let result = &answer.result;
-        let alarm = alarm_if(!result.converged, &result.warnings);
-        Reporter::new(&self.output).summary_or_warning(alarm.as_deref(), |_| summary(&answer));
+        Reporter::new(&self.output).summary_or_warning(result.alarm().as_deref(), |_| summary(&answer));
         Ok(Status::done_if(result.converged))
     }
 }

@@ -6,11 +6,12 @@ use crate::args::files::Files;
 use crate::args::values::{finite, n_toys};
 use crate::args::{DeviceArgs, SetupArgs, ThreadArgs, ToyRunArgs, ToyStatistic};
 use crate::error::CliError;
-use crate::output::reporter::{alarm_if, conditions};
+use crate::output::reporter::conditions;
 use crate::output::table::{Align, table};
 use crate::output::{OutputArgs, Paint, Progress, Reporter, escape, write_result};
 use crate::status::Status;
 use clap::Args;
+use nextstat::alarm::Alarm;
 use nextstat::number::{optional, significant};
 use nextstat::toy_tests::{ToyTestRequest, ToyTestResult, ToyTestRun, record};
 use ns_inference::test_statistic::TestStatistic;
@@ -148,8 +149,8 @@ pub(super) fn write(
     output: &OutputArgs,
 ) -> Result<Status, CliError> {
     write_result(document, output)?;
-    let alarm = alarm_if(!result.test.warnings.is_empty(), &result.test.warnings);
-    Reporter::new(output).summary_or_warning(alarm.as_deref(), |paint| conditions.to_owned() + &summary(result, paint));
+    Reporter::new(output)
+        .summary_or_warning(result.alarm().as_deref(), |paint| conditions.to_owned() + &summary(result, paint));
     Ok(if result.is_interrupted { Status::Interrupted } else { Status::done_if(result.n_failed() == 0) })
 }
 

@@ -5,11 +5,12 @@ use crate::args::files::Files;
 use crate::args::values::{GroupPatterns, group};
 use crate::args::{DeviceArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
-use crate::output::reporter::{alarm_if, conditions, free_fit_failed, warnings};
+use crate::output::reporter::{conditions, free_fit_failed, warnings};
 use crate::output::table::{Align, table};
 use crate::output::{OutputArgs, Paint, Progress, Reporter, escape, write_result};
 use crate::status::Status;
 use clap::{Args, ValueEnum};
+use nextstat::alarm::Alarm;
 use nextstat::number::{measured, optional, significant};
 use nextstat::ranking::RankingRequest;
 use ns_inference::ranking::{GroupImpact, Impacts, Ranking, RankingEntry, RankingMethods};
@@ -89,8 +90,7 @@ impl Command for RankingArgs {
 
         write_result(&answer.document(), &self.output)?;
         let result = &answer.result;
-        let alarm = alarm_if(!result.converged || !result.is_complete, &result.warnings);
-        reporter.summary_or_warning(alarm.as_deref(), |paint| {
+        reporter.summary_or_warning(result.alarm().as_deref(), |paint| {
             conditions(&answer.analysis) + &summary(result, self.top, paint)
         });
         let is_interrupted = Progress::is_interrupted() && !result.is_complete;

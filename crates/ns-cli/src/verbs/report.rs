@@ -6,12 +6,16 @@ use crate::args::files::Files;
 use crate::args::values::threshold;
 use crate::args::{SetupArgs, ThreadArgs};
 use crate::error::CliError;
-use crate::output::reporter::{alarm_if, conditions, warnings};
+use crate::output::reporter::{conditions, warnings};
 use crate::output::table::{Align, table};
 use crate::output::{OutputArgs, Paint, Reporter, escape, write_result};
 use crate::status::Status;
 use clap::Args;
+<<<<<<< HEAD
 use nextstat::Analysis;
+=======
+use nextstat::alarm::Alarm;
+>>>>>>> daf289a (nextstat: decide in one place which results warn)
 use nextstat::number::{measured, significant};
 use nextstat::yields::Overview;
 use ns_inference::yields::{ChannelPrediction, Prediction};
@@ -50,8 +54,7 @@ impl Command for ReportArgs {
         let answer = self.setup.on_cpu(&self.threads)?.report()?;
         write_result(&answer.document(), &self.output)?;
         let result = &answer.result.yields.fit.result;
-        let alarm = alarm_if(!result.converged, &result.warnings);
-        Reporter::new(&self.output).summary_or_warning(alarm.as_deref(), |paint| {
+        Reporter::new(&self.output).summary_or_warning(answer.result.alarm().as_deref(), |paint| {
             Summary(&answer.result).text(self.correlation_threshold, self.bins, paint)
         });
         Ok(Status::done_if(result.converged))

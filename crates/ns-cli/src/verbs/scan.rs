@@ -5,12 +5,13 @@ use crate::args::files::Files;
 use crate::args::values::{finite, fraction};
 use crate::args::{DeviceArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
-use crate::output::reporter::{alarm_if, conditions, free_fit_failed, warnings};
+use crate::output::reporter::{conditions, free_fit_failed, warnings};
 use crate::output::table::{Align, table};
 use crate::output::{OutputArgs, Paint, Progress, Reporter, escape, write_result};
 use crate::status::Status;
 use clap::Args;
 use nextstat::Analysis;
+use nextstat::alarm::Alarm;
 use nextstat::curves::{AxisRequest, ContourLevels, Curves, ScanRequest};
 use nextstat::error::{NeedsPoi, Procedure};
 use nextstat::number::{measured, optional, significant};
@@ -96,9 +97,9 @@ impl Command for ScanArgs {
         write_result(&answer.document(), &self.output)?;
         let curves = &answer.result;
         let (is_good, is_complete) = (curves.is_converged(), curves.is_complete());
-        let warnings: Vec<String> = curves.warnings().cloned().collect();
-        let alarm = alarm_if(!is_good || !is_complete || curves.leaves_range, &warnings);
-        reporter.summary_or_warning(alarm.as_deref(), |paint| conditions(&answer.analysis) + &summary(curves, paint));
+        reporter.summary_or_warning(curves.alarm().as_deref(), |paint| {
+            conditions(&answer.analysis) + &summary(curves, paint)
+        });
         let is_interrupted = Progress::is_interrupted() && !is_complete;
         Ok(if is_interrupted { Status::Interrupted } else { Status::done_if(is_good) })
     }

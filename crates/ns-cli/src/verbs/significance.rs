@@ -5,12 +5,13 @@ use crate::args::files::Files;
 use crate::args::values::finite;
 use crate::args::{SetupArgs, ThreadArgs};
 use crate::error::CliError;
-use crate::output::reporter::{alarm_if, conditions, data_label, warnings};
+use crate::output::reporter::{conditions, data_label, warnings};
 use crate::output::table::{Align, table};
 use crate::output::{OutputArgs, Reporter, escape, write_result};
 use crate::status::Status;
 use clap::Args;
 use nextstat::Answer;
+use nextstat::alarm::Alarm;
 use nextstat::hypothesis::SignificanceRequest;
 use nextstat::number::{optional, significant};
 use ns_inference::hypotest::SignificanceResult;
@@ -44,8 +45,7 @@ impl Command for SignificanceArgs {
         let answer = self.setup.on_cpu(&self.threads)?.significance(&request)?;
         write_result(&answer.document(), &self.output)?;
         let result = &answer.result;
-        let alarm = alarm_if(!result.converged, &result.warnings);
-        Reporter::new(&self.output).summary_or_warning(alarm.as_deref(), |_| summary(&answer));
+        Reporter::new(&self.output).summary_or_warning(result.alarm().as_deref(), |_| summary(&answer));
         Ok(Status::done_if(result.converged))
     }
 }

@@ -54,7 +54,8 @@ class Result:
     ['CLb_exp', 'CLb_obs', 'CLs_exp', 'CLs_obs']
     """
 
-    __slots__ = ("_fields", "_provenance")
+    __slots__ = ("_alarm", "_fields", "_provenance")
+    _alarm: str | None
     _fields: dict[str, Any]
     _provenance: Any
 
@@ -64,7 +65,8 @@ class Result:
             cls.__module__ = "nextstat"
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
-        found = {name: frozen(value) for name, value in fields.items() if name != "provenance"}
+        found = {name: frozen(value) for name, value in fields.items() if name not in ("alarm", "provenance")}
+        object.__setattr__(self, "_alarm", fields.get("alarm"))
         object.__setattr__(self, "_fields", found)
         object.__setattr__(self, "_provenance", fields.get("provenance"))
 
@@ -181,25 +183,11 @@ def _shown(value: Any) -> str:
     return str(value)
 
 
-def warn_if_not_converged(result: _R, stacklevel: int = 3) -> _R:
-    """Returns `result`, and warns if its fit did not converge."""
-    if result._fields.get("converged", True) is False:
-        _warn_of(result, stacklevel + 1)
+def warn_of(result: _R, stacklevel: int = 3) -> _R:
+    """Returns `result`, and warns if its numbers must not be used without its warnings."""
+    if result._alarm is not None:
+        warn(result._alarm or "a fit did not converge", stacklevel + 1)
     return result
-
-
-def warn_if_untrusted(result: _R, stacklevel: int = 3) -> _R:
-    """Returns `result` of a test, and warns if it has warnings of its own.
-
-    Each of them is a reason not to use the number as it is.
-    """
-    if result._fields.get("converged", True) is False or result._fields.get("warnings"):
-        _warn_of(result, stacklevel + 1)
-    return result
-
-
-def _warn_of(result: Result, stacklevel: int) -> None:
-    warn("; ".join(getattr(result, "warnings", ())) or "a fit did not converge", stacklevel + 1)
 
 
 def index_of(par_names: Sequence[str], name: str) -> int:

@@ -114,7 +114,10 @@ class FitResult(Result):
 
     def _document(self) -> dict[str, Any]:
         self._complete()
-        return super()._document()
+        found = super()._document()
+        if not found.get("not_parabolic"):
+            found.pop("not_parabolic", None)
+        return found
 
     def value(self, name: str) -> float:
         """Returns the best-fit value of the parameter `name`."""

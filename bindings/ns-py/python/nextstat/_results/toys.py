@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import _views
+from .. import _nextstat, _views
 from .._arguments import path_of
 from .base import Result, index_of
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
 
     from numpy import ndarray
 
@@ -57,6 +58,16 @@ class ToysResult(Result):
     aux: str
     measurement: str
 
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        super().__init__(fields)
+        if "toys" in fields:
+            object.__setattr__(self, "_alarm", "; ".join(self.warnings) or None)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to know before using the toys."""
+        return tuple(_nextstat.toys_warnings(len(self.toys), self.n_failed, self.aux == "fixed"))
+
     def values(self, name: str) -> ndarray:
         """Returns the best-fit values of the parameter `name` in the toys whose fits converged."""
         return self.params[self.converged, index_of(self.par_names, name)]
@@ -102,4 +113,4 @@ class ToysResult(Result):
                 failures[outcome] = failures.get(outcome, 0) + 1
         document.pop("converged")
         counts = {"n_done": len(rows), "n_toys": len(rows), "failures": failures}
-        return {**document, "toys": rows, "complete": True, **counts}
+        return {**document, "toys": rows, "complete": True, "warnings": list(self.warnings), **counts}

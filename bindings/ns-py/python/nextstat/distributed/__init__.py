@@ -29,7 +29,7 @@ from .._curves import axes_of_grid, ranking_wanted
 from .._documents import PatchSet
 from .._errors import listed, shown, warn
 from .._progress import progress_of
-from .._results import RankingResult, ScanResult, ToyHypotestResult, ToysResult, warn_if_not_converged
+from .._results import RankingResult, ScanResult, ToyHypotestResult, ToysResult, warn_of
 from .._sources import document_bytes
 from .._tests import toys_wanted
 from . import _work
@@ -130,10 +130,7 @@ def fit_toys(
         arguments = {"settings": given, "params": params, "wanted": {**wanted, "first": begin + start, "end": begin + end}}
         calls.append(Call(digest, "fit_toys", arguments, end - start, f"toys {begin + start} to {begin + end}"))
     found = run(pool, {digest: packed}, calls, retries=retries, progress=progress_of(progress, "toy"))
-    result = ToysResult(_joined_fits(found))
-    if result.n_failed:
-        warn(f"the fits of {result.n_failed} of {n_toys} toys did not converge")
-    return result
+    return warn_of(ToysResult(_joined_fits(found)))
 
 
 def _joined_fits(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -199,10 +196,7 @@ def hypotest_toys(
     found = run(pool, {digest: packed}, calls, retries=retries, progress=progress_of(progress, "toy"), is_enough=looks)
     if not whole:
         is_enough(found)
-    result = ToyHypotestResult(whole[0])
-    if any(result.n_failed):
-        warn("; ".join(result.warnings))
-    return result
+    return warn_of(ToyHypotestResult(whole[0]))
 
 
 def _shares_of_test(total: int, size: int, parts: int | None, stop_at_error: float | None) -> list[tuple[int, int]]:
@@ -245,7 +239,7 @@ def ranking(
         arguments = {"settings": given, "wanted": wanted, "part": [k, len(shares)]}
         calls.append(Call(digest, "ranking", arguments, end - start, f"part {k + 1} of the ranking"))
     found = run(pool, {digest: packed}, calls, retries=retries, progress=progress_of(progress, "parameter"))
-    return warn_if_not_converged(
+    return warn_of(
         RankingResult(_nextstat.ranking_model(model, given, wanted, None, found))
     )
 
@@ -287,7 +281,7 @@ def profile_scan(
         for k, (start, end) in enumerate(shares)
     ]
     found = run(pool, {digest: packed}, calls, retries=retries, progress=progress_of(progress, "row"))
-    return warn_if_not_converged(ScanResult(_nextstat.scan_model(model, given, axes, None, found)))
+    return warn_of(ScanResult(_nextstat.scan_model(model, given, axes, None, found)))
 
 
 def run_all(
