@@ -81,6 +81,7 @@ pub mod hypothesis;
 pub mod model;
 pub mod number;
 pub mod patchsets;
+pub mod projection;
 pub mod provenance;
 pub mod ranking;
 pub mod regions;

@@ -1,17 +1,10 @@
-//! Fits that were made earlier, of this model or of one with other channels, and what they predict:
-//! parameters are matched by name.
+//! Fits that were made earlier, of this model or of one with other channels: parameters are matched
+//! by name. What they predict is in `projection`.
 
-use crate::answer::Document;
-use crate::document::to_document;
-use crate::yields::channels;
-use crate::{Analysis, Answer, Error};
 use ns_core::Model;
 use ns_inference::FitResult;
-use ns_inference::propagate::Propagator;
-use ns_inference::pulls::prefit_width;
-use ns_inference::yields::{ChannelPrediction, at, prefit};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Best-fit values with their covariance, by the names of the parameters. P is their number.
 ///
@@ -201,7 +194,7 @@ impl StoredFit {
     ///
     /// # Errors
     /// No common parameter.
-    fn matched(&self, model: &Model) -> Result<Matched, StoredFitError> {
+    pub(crate) fn matched(&self, model: &Model) -> Result<Matched, StoredFitError> {
         let names = &model.parameters.names;
         let index: Vec<Option<usize>> =
             names.iter().map(|name| self.names.iter().position(|known| known == name)).collect();
@@ -216,7 +209,11 @@ impl StoredFit {
 
     /// Returns the covariance of the parameters of `model` (P × P): that of the fit for those that
     /// it has, and the width of the constraint term without correlations for the others.
-    fn covariance(&self, matched: &Matched, widths: impl Fn(usize) -> f64) -> Result<Vec<f64>, StoredFitError> {
+    pub(crate) fn covariance(
+        &self,
+        matched: &Matched,
+        widths: impl Fn(usize) -> f64,
+    ) -> Result<Vec<f64>, StoredFitError> {
         let stored = self.covariance.as_ref().ok_or(StoredFitError::NoCovariance)?;
         let (n, n_stored) = (matched.index.len(), self.names.len());
         let mut covariance = vec![0.0; n * n];
@@ -234,13 +231,13 @@ impl StoredFit {
 }
 
 /// A stored fit, matched with the parameters of a model.
-struct Matched {
+pub(crate) struct Matched {
     /// For each parameter of the model its index in the fit (P).
     index: Vec<Option<usize>>,
     /// The point (P): starting values where the fit has none.
-    params: Vec<f64>,
-    unmatched: Vec<String>,
-    unused: Vec<String>,
+    pub(crate) params: Vec<f64>,
+    pub(crate) unmatched: Vec<String>,
+    pub(crate) unused: Vec<String>,
 }
 
 fn require_length(key: &'static str, found: usize, expected: usize) -> Result<(), StoredFitError> {
@@ -252,50 +249,4 @@ fn square(key: &'static str, rows: &[Vec<f64>], n: usize) -> Result<Vec<f64>, St
     require_length(key, rows.len(), n)?;
     rows.iter().try_for_each(|row| require_length(key, row.len(), n))?;
     Ok(rows.concat())
-}
-
-/// What a stored fit predicts for every channel of a model.
-#[derive(Debug, Clone)]
-pub struct Projection {
-    /// The yields at the starting values.
-    pub prefit: Vec<ChannelPrediction>,
-    /// The yields at the stored fit, with its covariance.
-    pub postfit: Vec<ChannelPrediction>,
-    /// Parameters of the model that the fit does not have: they stay at their starting values, with
-    /// the uncertainty of their constraint term and no correlations.
-    pub unmatched: Vec<String>,
-    /// Parameters of the fit that the model does not have.
-    pub unused: Vec<String>,
-}
-
-impl Analysis {
-    /// Returns the yields that a stored fit predicts, without another fit.
-    ///
-    /// # Errors
-    /// A fit without covariance, or without a parameter of the model; a device, which this does not
-    /// use; too little memory.
-    pub fn project(&self, fit: &StoredFit) -> Result<Answer<Projection>, Error> {
-        self.require_cpu("a table of yields")?;
-        let whole = self.whole_model();
-        let matched = fit.matched(whole)?;
-        let fixed = self.domain().fixed;
-        let width = |i: usize| if fixed[i] { 0.0 } else { prefit_width(whole, self.whole_data(), i).unwrap_or(0.0) };
-        let propagator = Propagator::of_covariance(fit.covariance(&matched, width)?);
-        let mut likelihood = self.likelihood()?;
-        let prefit = prefit(&self.problem(&mut likelihood), whole, self.threads());
-        let postfit = at(whole, &matched.params, &propagator, self.threads());
-        self.answer(Projection { prefit, postfit, unmatched: matched.unmatched, unused: matched.unused })
-    }
-}
-
-impl Document for Projection {
-    /// `{channels, unmatched, unused}`
-    fn fields(answer: &Answer<Self>) -> Value {
-        let Self { prefit, postfit, unmatched, unused } = &answer.result;
-        json!({
-            "channels": channels(&answer.analysis, prefit, postfit),
-            "unmatched": to_document(unmatched),
-            "unused": to_document(unused),
-        })
-    }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// The layers from the bottom to the top.
 const LAYERS: &[&[&str]] = &[
-    &["cancel", "document", "number"],
+    &["cancel", "document", "number", "stored"],
     &["error"],
     &["device", "settings"],
     &["model", "regions"],
@@ -14,7 +14,7 @@ const LAYERS: &[&[&str]] = &[
     &["answer"],
     &["curves", "fit", "hypothesis", "patchsets", "ranking", "toys"],
     &["goodness", "toy_tests", "yields"],
-    &["alarm"],
+    &["alarm", "projection"],
 ];
 
 /// The modules of what the crate's root exports.

@@ -56,7 +56,7 @@ fn covariance_and_correlation_say_the_same() {
     let by_covariance = analysis.project(&read(&document)).expect("a projection").result;
     document.as_object_mut().expect("an object").remove("covariance");
     let by_correlation = analysis.project(&read(&document)).expect("a projection").result;
-    let sums = |prediction: &nextstat::stored::Projection| -> Vec<f64> {
+    let sums = |prediction: &nextstat::projection::Projection| -> Vec<f64> {
         prediction.postfit.iter().map(|channel| channel.total.sum_uncertainty.expect("known")).collect()
     };
     for (a, b) in sums(&by_covariance).iter().zip(sums(&by_correlation)) {

@@ -11,11 +11,8 @@ use crate::output::table::{Align, table};
 use crate::output::{OutputArgs, Paint, Reporter, escape, write_result};
 use crate::status::Status;
 use clap::Args;
-<<<<<<< HEAD
 use nextstat::Analysis;
-=======
 use nextstat::alarm::Alarm;
->>>>>>> daf289a (nextstat: decide in one place which results warn)
 use nextstat::number::{measured, significant};
 use nextstat::yields::Overview;
 use ns_inference::yields::{ChannelPrediction, Prediction};

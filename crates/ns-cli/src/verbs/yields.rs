@@ -6,11 +6,12 @@ use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
 use crate::args::{SetupArgs, ThreadArgs, stored_fit};
 use crate::error::CliError;
-use crate::output::reporter::{alarm_if, conditions, warnings};
+use crate::output::reporter::{conditions, warnings};
 use crate::output::{OutputArgs, Reporter, escape, write_result};
 use crate::status::Status;
 use clap::Args;
-use nextstat::stored::Projection;
+use nextstat::alarm::Alarm;
+use nextstat::projection::Projection;
 use nextstat::yields::Yields;
 use nextstat::{Analysis, Answer};
 use std::fmt::Write;
@@ -61,8 +62,7 @@ impl YieldsArgs {
         let answer = analysis.yields()?;
         write_result(&answer.document(), &self.output)?;
         let Yields { fit, prefit, postfit } = &answer.result;
-        let alarm = alarm_if(!fit.result.converged, &fit.result.warnings);
-        Reporter::new(&self.output).summary_or_warning(alarm.as_deref(), |_| {
+        Reporter::new(&self.output).summary_or_warning(fit.alarm().as_deref(), |_| {
             let tables = tables(analysis, prefit, postfit, self.bins);
             conditions(analysis) + &tables + &warnings(&fit.result.warnings)
         });
