@@ -322,7 +322,7 @@ impl Turn {
 
 #[cfg(test)]
 mod tests {
-    use super::area;
+    use super::{TokenPlaces, area};
 
     #[test]
     fn shapes_that_overflow_32_bits_are_refused() {

@@ -286,7 +286,7 @@ mod emulated {
             kv_rows: 420,
             window: None,
             scale: 1.0,
-            places: (&places, 0),
+            places: TokenPlaces { places: &places, offset: 0 },
             queries: &queries,
             keys: &keys,
             values: &values,
@@ -333,7 +333,8 @@ mod emulated {
             let (positions, starts): (Vec<u32>, Vec<u32>) = places.iter().copied().unzip();
             let n_positions = *positions.iter().max().expect("tokens") as usize + 1;
             let places = device.upload(&[positions, starts].concat()).expect("memory");
-            let (places, queries, keys, values) = ((&places, 0), &queries, &keys, &values);
+            let places = TokenPlaces { places: &places, offset: 0 };
+            let (queries, keys, values) = (&queries, &keys, &values);
             let attend =
                 Attend { heads, n_rows, n_positions, kv_rows: 420, window, scale, places, queries, keys, values };
             let room = |length| device.uninitialised(length).expect("memory");
