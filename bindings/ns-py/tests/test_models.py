@@ -280,7 +280,12 @@ WRONG = [
     (lambda m: nextstat.fit_toys(m, n_toys=-1), nextstat.ParameterError, "`n_toys`: `-1` is not a whole number from 1 to 281474976710656", None),
     (lambda m: nextstat.throw_toys(m, m.init[:2]), nextstat.DataError, "`params` has 2 values for 18 parameters", None),
     (lambda m: nextstat.throw_toys(m, m.init, aux="free"), nextstat.ParameterError, "`aux` is `fluctuated` or `fixed`, not `free`", None),
-    (lambda m: nextstat.upper_limit(m, device="cuda"), nextstat.DeviceError, "a limit is computed on the CPU only", 'leave `device` out, or say `device="cpu"`'),
+    (
+        lambda m: nextstat.upper_limit(m, device="cuda"),
+        nextstat.DeviceError,
+        "a limit is computed on the CPU only",
+        'leave `device` out, or say `device="cpu"`',
+    ),
     (lambda m: nextstat.fit(m, device="gpu"), nextstat.DeviceError, "unknown device `gpu`; choose one of `auto`, `cpu`, `cuda`, `metal` or `emulated`", None),
     (lambda m: nextstat.fit("ws.json"), TypeError, "expected a Model, not a path: `nextstat.load_workspace('ws.json')` reads it", None),
     (lambda m: nextstat.model_of("{"), nextstat.WorkspaceError, "the document breaks off at line 1, column 2", "was the file copied or downloaded to its end?"),

@@ -22,8 +22,8 @@ use std::sync::{Arc, OnceLock};
 /// A model, its data and how to fit them, with one method per procedure.
 ///
 /// Every procedure takes its request first, then a monitor if it is long; it checks the request,
-/// opens the device if the settings name one, computes, and returns an [`Answer`]. Clones share
-/// everything.
+/// opens the device if the settings name one, computes, and returns an
+/// [`Answer`](crate::Answer). Clones share everything.
 ///
 /// ```
 /// use nextstat::hypothesis::LimitRequest;

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _nextstat
@@ -52,7 +51,7 @@ def example(name: str = "shapes") -> Model:
     >>> model
     <nextstat.Model `Measurement`: 1 channel, 2 bins, 3 parameters, parameter of interest `mu`>
     >>> round(nextstat.fit(model).value("mu"), 3)
-    0.508
+    0.724
     """
     if text("name", name) not in EXAMPLES:
         raise ParameterError(f"unknown example `{name}`; choose one of {listed(EXAMPLES, 'or')}")
@@ -201,7 +200,8 @@ def text_of_fit(fit: StoredFit | None) -> str | None:
     if isinstance(fit, Mapping):
         return json.dumps(dict(fit))
     try:
-        return Path(fit).read_text("utf-8")
+        with open(os.fspath(fit), encoding="utf-8") as file:
+            return file.read()
     except TypeError:
         found = shown(fit)
         raise TypeError(f"`fit` is a result of `fit`, its `to_dict()` or a file, not `{found}`") from None
@@ -247,4 +247,5 @@ def asimov_data(
     >>> round(nextstat.fit(model, data=data).value("mu"), 9)
     1.0
     """
-    return model.expected_data(point_of(model, params, fit))
+    point = point_of(model, params, fit)
+    return model.expected_data(point)

@@ -103,7 +103,10 @@ def fit_toys(
     >>> toys.params.shape, toys.n_failed, round(float(toys.values("mu").mean()), 3)
     ((200, 3), 0, 0.752)
     """
-    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads)
+    given = settings(
+        model, device, data=data, init=init, fixed=fixed, bounds=bounds,
+        fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,
+    )
     start, end = toy_range("n_toys", n_toys, first)
     wanted = {
         "first": start,

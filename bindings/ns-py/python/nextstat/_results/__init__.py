@@ -1,6 +1,6 @@
 """Results of procedures: frozen containers with named fields."""
 
-from .base import Result, warn_of, warn_of
+from .base import Result, warn_of
 from .curves import ContourResult, RankingResult, ScanResult
 from .documents import CheckResult, CommandResult, GridResult, InspectResult
 from .fits import FitResult, GoodnessOfFit, ReportResult, YieldsResult
@@ -27,6 +27,5 @@ __all__ = [
     "ToyHypotestResult",
     "ToysResult",
     "YieldsResult",
-    "warn_of",
     "warn_of",
 ]

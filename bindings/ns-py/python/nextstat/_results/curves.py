@@ -140,9 +140,6 @@ class RankingResult(Result):
         Name, best fit and uncertainty of the parameter of interest.
     best : dict
         The free fit.
-    intervals : tuple of dict
-        Where the profile of a single parameter crosses one and two standard deviations: `cl`,
-        `best`, `down` and `up`; empty for two parameters.
     complete, converged : bool
     warnings : tuple of str
     """
@@ -153,7 +150,6 @@ class RankingResult(Result):
     breakdown: Mapping[str, Any]
     poi: Mapping[str, Any]
     best: Mapping[str, Any]
-    intervals: tuple[Mapping[str, Any], ...]
     par_names: tuple[str, ...]
     complete: bool
     converged: bool
