@@ -241,11 +241,21 @@ impl Analysis {
             Some(name) => index_of(&self.model().parameters, Setting::Parameter, name)?,
             None => self.poi(NeedsPoi::Procedure(procedure))?,
         };
+        let name = || self.model().parameters.names[index].clone();
+        if self.fixed_by_mask().contains(&index) {
+            return Err(SettingsError::VariesMasked { procedure, name: name() });
+        }
         if self.is_fixed(index) {
-            let name = self.model().parameters.names[index].clone();
-            return Err(SettingsError::VariesFixed { procedure, name });
+            return Err(SettingsError::VariesFixed { procedure, name: name() });
         }
         Ok(index)
+    }
+
+    /// Returns the parameters that are fixed because only masked bins depend on them.
+    #[must_use]
+    pub fn fixed_by_mask(&self) -> Vec<usize> {
+        let (fitted, whole) = (&self.model().parameters, &self.whole_model().parameters);
+        (0..fitted.len()).filter(|&i| fitted.fixed[i] && !whole.fixed[i]).collect()
     }
 
     /// Returns `true` if the measurement or the settings fix parameter `i`.

@@ -217,6 +217,13 @@ pub enum SettingsError {
         /// The parameter.
         name: String,
     },
+    /// A parameter that only masked bins depend on.
+    VariesMasked {
+        /// The procedure.
+        procedure: Procedure,
+        /// The parameter.
+        name: String,
+    },
     /// A MINOS interval of a fixed parameter.
     MinosOfFixed {
         /// The parameter.
@@ -387,6 +394,11 @@ impl SettingsError {
             }
             Self::NoPoi(what) => {
                 format!("`{}` needs a parameter of interest, and the model has none", what.name(face))
+            }
+            Self::VariesMasked { procedure, name } => {
+                let (procedure, mask) = (procedure.name(face), Setting::Mask.name(face));
+                let channels = Setting::FitChannels.name(face);
+                format!("`{procedure}` varies `{name}`, and `{mask}` or `{channels}` leaves no bin that depends on it")
             }
             Self::VariesFixed { procedure, name } => {
                 let (procedure, fixed) = (procedure.name(face), named(&Setting::Fixed));

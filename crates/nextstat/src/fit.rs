@@ -115,8 +115,11 @@ impl Answer<FitResult> {
     pub fn warnings(&self) -> Vec<String> {
         let lowest = || lowest_negative_yield(self.model(), &self.result.bestfit);
         let negative = self.result.nll.is_finite().then(lowest).flatten().map(|found| found.to_string());
+        let masked = self.analysis.fixed_by_mask().into_iter().map(|i| {
+            format!("only masked bins depend on `{}`, which stays at its starting value", self.result.par_names[i])
+        });
         let known = &self.result.warnings;
-        known.iter().cloned().chain(negative.filter(|warning| !known.contains(warning))).collect()
+        known.iter().cloned().chain(masked.chain(negative).filter(|warning| !known.contains(warning))).collect()
     }
 
     /// Adds the warnings about the model at its minimum to those of the fit.

@@ -229,7 +229,11 @@ impl Analysis {
         let ranges: Vec<String> = self.settings().bounds.iter().map(range).collect();
         let bounds = (!ranges.is_empty()).then(|| format!("ranges: {}", ranges.join(", ")));
         let data = Some(format!("data: {}", self.data_provenance()));
-        [data, listed("fixed", by_name(&self.settings().fixed)), bounds, masked].into_iter().flatten().collect()
+        let undetermined: Vec<String> = self.fixed_by_mask().into_iter().map(|i| self.name(i)).collect();
+        let undetermined =
+            (!undetermined.is_empty()).then(|| format!("only in masked bins, not fitted: {}", undetermined.join(", ")));
+        let fixed = listed("fixed", by_name(&self.settings().fixed));
+        [data, fixed, bounds, masked, undetermined].into_iter().flatten().collect()
     }
 
     fn changed_settings(&self) -> Map<String, Value> {

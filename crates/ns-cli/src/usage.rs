@@ -31,7 +31,11 @@ const ELSEWHERE: &[(&str, Option<&str>, &str)] = &[
     ("--calctype", Some("limit"), "limits are by formulas; `hypotest-toys` tests one value by toys"),
     ("--toys", None, "`toys`, `hypotest-toys` and `gof --toys N` throw toys"),
     ("--channels", None, "`--fit-channels 'CR_*'` and `--mask SR` choose channels"),
-    ("--blind", None, "`--mask SR` leaves a channel out of the fit; `--asimov` fits expected data"),
+    (
+        "--blind",
+        None,
+        "`--mask SR` leaves a channel out of the fit, and tables still show its data; `--asimov` fits expected data",
+    ),
     ("--mask", None, "the verbs that fit have `--mask`; `prune -c` removes a channel from a workspace"),
     ("--plot", None, "figures are drawn by `nextstat.plot` of the Python package"),
     ("--html", None, "results are JSON and tables"),

@@ -126,6 +126,8 @@ def names(what: str, given: str | Sequence[str]) -> list[str]:
     """Returns one name or several as a list."""
     if isinstance(given, str):
         return [given]
+    if hasattr(given, "keys"):
+        raise TypeError(f"`{what}` is a name or a sequence of names, not a dictionary")
     try:
         found = list(given)
     except TypeError:

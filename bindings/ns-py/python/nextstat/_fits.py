@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from . import _nextstat
 from ._arguments import flag, names, optional_toys, parse_aux, real, settings
 from ._models import text_of_fit
+from ._nextstat import ParameterError
 from ._progress import progress_of
 from ._results import FitResult, GoodnessOfFit, ReportResult, YieldsResult, warn_of
 
@@ -103,10 +104,13 @@ def fit(
         multi_start=multi_start,
         seed=seed,
     )
+    levels = [minos_cl] if isinstance(minos_cl, float) else list(minos_cl)
+    if levels and not minos:
+        raise ParameterError("`minos_cl` is the confidence level of `minos`, which is not given")
     wanted = {
         "errors": True,
         "minos": minos if isinstance(minos, bool) else names("minos", minos),
-        "minos_cls": [real("minos_cl", cl) for cl in ([minos_cl] if isinstance(minos_cl, float) else minos_cl)],
+        "minos_cls": [real("minos_cl", cl) for cl in levels],
     }
     found = _nextstat.fit_model(model, given, wanted)
     if not flag("covariance", covariance):
@@ -156,6 +160,9 @@ def yields(
     ... )
     ([58.5, 61.3], 10.93)
     """
+    conditions = {"fixed": fixed, "bounds": bounds, "fit_channels": fit_channels, "mask": mask, "multi_start": multi_start}
+    if fit is not None and (named := [name for name, value in conditions.items() if value]):
+        raise ParameterError(f"`fit` predicts without another fit, and `{named[0]}` is a condition of one")
     given = settings(
         model, device, data=data, init=init, fixed=fixed, bounds=bounds,
         fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,

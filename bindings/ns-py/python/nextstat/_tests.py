@@ -95,7 +95,7 @@ def upper_limit(
     model: Model,
     *,
     cl: float | None = None,
-    level: float = 0.05,
+    level: float | None = None,
     test_stat: str = "qtilde",
     grid: ArrayLike | None = None,
     data: ArrayLike | None = None,
@@ -114,8 +114,9 @@ def upper_limit(
     ----------
     cl : float, optional
         Confidence level of the limits, such as 0.95.
-    level : float
-        CLs at the limits, 1 minus the confidence level; below 0.5. Without effect if `cl` is given.
+    level : float, optional
+        CLs at the limits, instead of `cl`: 1 minus the confidence level, below 0.5; 0.05 if
+        neither is given.
     test_stat : ``"qtilde"`` or ``"q"``
     grid : array, optional
         Values between which CLs is interpolated, as in pyhf, instead of a root finder.
@@ -133,11 +134,22 @@ def upper_limit(
     """
     given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed)
     wanted = {
-        "level": real("level", level) if cl is None else 1.0 - real("cl", cl),
+        "level": _level(cl, level),
         "test_stat": text("test_stat", test_stat),
         "grid": grid,
     }
     return warn_of(LimitResult(_nextstat.limit_model(model, given, wanted)))
+
+
+def _level(cl, level):
+    """Returns CLs at the limits, by a confidence level or as it is."""
+    if cl is None:
+        return 0.05 if level is None else real("level", level)
+    if level is not None:
+        raise ParameterError("`cl` and `level` exclude each other")
+    if not 0.0 < real("cl", cl) < 1.0:
+        raise ParameterError(f"`cl`: {cl} is not between 0 and 1")
+    return 1.0 - cl
 
 
 def hypotest_toys(

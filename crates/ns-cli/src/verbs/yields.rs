@@ -27,7 +27,11 @@ pub(crate) struct YieldsArgs {
     /// Predict with the fit that `nextstat fit --covariance` or `nextstat report` wrote to this
     /// file, instead of fitting; parameters are matched by name, so the fit may be of other
     /// channels
-    #[arg(long, value_name = "FILE")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["fix", "bounds", "fit_channels", "mask", "multi_start"]
+    )]
     from: Option<PathBuf>,
 
     /// Show the yields of every bin in the table, not only their sums over each channel; the result

@@ -63,9 +63,10 @@ def _run(options):
         files = {Path(options.patchset): (json.dumps(patches, indent=4, sort_keys=True) + "\n").encode()}
     if options.output_file is not None:
         files[Path(options.output_file)] = result.text().encode()
-    write_whole(files)
     if options.report is not None:
+        # Where it cannot be written, nothing else is.
         report(result, options.report, format=options.format)
+    write_whole(files)
     if not options.quiet:
         _tell(result)
     if options.output_file is None:

@@ -548,15 +548,24 @@ def _require_signal(config):
 
 
 def _unknown_choices(config):
-    """Names in choices that nothing has: such a choice is smaller than it looks."""
-    known = {"Regions": [one.name for one in config.regions], "Samples": [one.name for one in config.samples]}
+    """Names in choices and rules that nothing has: such a choice is smaller than it looks."""
+    known = {
+        "Regions": [one.name for one in config.regions],
+        "Samples": [one.name for one in config.samples],
+        "Systematics": [name for one in config.systematics for name in (one.name, one.modifier)],
+    }
     nodes = [one.node for one in (*config.samples, *config.normfactors, *config.systematics)]
     nodes += [node["Smoothing"] for node in nodes if "Smoothing" in node.value]
+    own = config.document.root.get("Nextstat")
+    if own is not None:
+        parts = [own.get(key) for key in ("Lumi", "Smoothing", "Symmetrize", "Pruning")]
+        nodes += [node for part in parts if part is not None for node in part.items_or_one()]
     for node in nodes:
-        for key in CHOICE:
+        for key in (*CHOICE, "Systematics"):
             names = known[key.removesuffix("Exclude")]
             for name in _names(node, key):
-                if name not in names:
+                # Rules have patterns.
+                if not _matches((name,), *names):
                     hint = did_you_mean(name, names)
                     yield f"{node[key].where()}: nothing is called `{name}`{f'; {hint}' if hint else ''}"
 
