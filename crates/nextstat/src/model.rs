@@ -96,8 +96,8 @@ impl CompiledModel {
         })
     }
 
-    /// Computes [`CompiledModel::workspace_sha256`] on a thread of its own, so that a procedure on
-    /// this one does not wait for it.
+    /// Begins to compute [`CompiledModel::workspace_sha256`] on a thread of its own, beside the
+    /// procedure that follows; a document that is written earlier waits for it.
     pub fn begin_digest(&self) {
         let model = self.clone();
         // Without a thread the digest is computed when it is asked for.

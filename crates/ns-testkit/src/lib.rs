@@ -9,6 +9,7 @@
 //! | [`exhaustive`] | the lowest minimum by a long search: what `ns_inference::search` must find |
 //! | [`published`] | published likelihoods with reference numbers |
 //! | [`parity`] | how far a device may be off the CPU |
+//! | [`layers`] | the order of a crate's modules |
 //!
 //! ```
 //! use ns_core::spec::ModifierData::NormFactor;
@@ -22,6 +23,7 @@
 //! ```
 
 pub mod exhaustive;
+pub mod layers;
 pub mod multimodal;
 pub mod parity;
 pub mod published;

@@ -60,7 +60,7 @@ MISTAKES = {
     "empty list": ("Regions:\n  - Name: SR\n    RegionPath: SR", "Regions: []", "line 6, /Regions", "the list is empty", None),
     "number for a name": ("Name: SR", "Name: 7", "line 7, /Regions/0/Name", "expected text, not `7`", 'quote it: "7"'),
     "text for a flag": ("Data: True", "Data: 'yes'", "line 12, /Samples/0/Data", "expected True or False", None),
-    "no data": ("    Data: True\n", "", "line 9, /Samples", "there is no sample of data", "`Data: True`"),
+    "no data": ("    Data: True\n", "", "line 9, /Samples", "no sample has the observed data", "`Data: True`"),
     "two samples of data": ("SamplePath: signal", "SamplePath: signal\n    Data: True", "/Samples/1/Data", "`Data` is a sample of data already", None),
     "names twice": ("Name: ttbar", "Name: signal", "line 15, /Samples/2/Name", "`signal` is there twice", None),
     "unknown parameter of interest": ("POI: mu", "POI: Mu", "line 3, /General/POI", "called `Mu`", "did you mean `mu`?"),

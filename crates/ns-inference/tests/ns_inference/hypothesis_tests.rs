@@ -424,7 +424,7 @@ fn published_signals_have_their_known_cls() {
         }
         let own = folder.join(format!("Region{region}.BkgOnly.json"));
         let workspace = if own.exists() { own } else { workspaces.join(format!("atlas_sbottom_region{region}.json")) };
-        assert!(workspace.exists(), "there is no background of region {region}: {}", workspace.display());
+        assert!(workspace.exists(), "the background workspace of region {region} is missing: {}", workspace.display());
         let request = ns_translate::LoadRequest {
             patches: vec![ns_translate::DocumentSource::Path(
                 folder.join(format!("Region{region}.patch.sbottom_{signal}.json")),

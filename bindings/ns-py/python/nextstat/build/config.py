@@ -513,7 +513,7 @@ def _require_one_data_sample(config):
     data = [sample for sample in config.samples if sample.is_data]
     node = config.document.root["Samples"]
     if not data:
-        raise node.error("there is no sample of data", "mark the observed data with `Data: True`")
+        raise node.error("no sample has the observed data", "mark it with `Data: True`")
     if len(data) > 1:
         raise data[1].node["Data"].error(f"`{data[0].name}` is a sample of data already, and there is one only")
     for region in config.regions:
