@@ -10,7 +10,7 @@ use ns_core::likelihood::diagnose;
 use ns_core::summary::summarize;
 use ns_core::{CompileOptions, Constraint, Data, Model};
 use ns_translate::pyhf::{from_value, read_value, write_workspace};
-use ns_translate::{DocumentSource, LoadRequest, LoadedWorkspace, load_document};
+use ns_translate::{DocumentSource, DocumentText, LoadRequest, LoadedWorkspace, load_document};
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -100,8 +100,8 @@ impl PyModel {
                 "`Model` takes JSON in bytes: `load_workspace` reads files, `model_of` takes dictionaries and text";
             return Err(PyTypeError::new_err(message));
         };
-        let document = workspace.to_vec();
-        let read = || read_value(&document).and_then(|value| from_value(&value));
+        let document = DocumentText::new(workspace.to_vec());
+        let read = || read_value(document.bytes()).and_then(|value| from_value(&value));
         let workspace = py.detach(read).map_err(|problem| error::document(py, &problem.into()))?;
         Self::of_document(py, LoadedWorkspace { workspace, document, origin: None }, choice.unwrap_or_default())
     }

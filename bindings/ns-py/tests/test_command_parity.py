@@ -326,8 +326,8 @@ def test_evaluations_are_the_commands(root):
 def test_every_patch_is_the_commands_grid(root):
     background, signals = root / "examples/background.json", root / "examples/signals.json"
     document = command("limit", background, "--patchset", signals, "--every-patch")
-    assert document["provenance"]["workspace"]["sha256"] == nextstat.digest(background)
-    assert document["provenance"]["patchset"] == {"file": str(signals), "sha256": nextstat.digest(signals)}
+    assert document["provenance"]["workspace"]["digest"] == nextstat.digest(background)
+    assert document["provenance"]["patchset"] == {"file": str(signals), "digest": nextstat.digest(signals)}
     assert_same(document, nextstat.every_patch(background, signals, nextstat.upper_limit).to_dict(), "limit")
 
 

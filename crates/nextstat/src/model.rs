@@ -9,7 +9,7 @@ use ns_core::{CompileOptions, Model, compile};
 use ns_device::Backend;
 use ns_translate::digest::{DigestAlgorithm, digest};
 use ns_translate::pyhf::{from_value, read_value, write_workspace};
-use ns_translate::{LoadRequest, LoadedWorkspace, load_document};
+use ns_translate::{DocumentText, LoadRequest, LoadedWorkspace, load_document};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A compiled model with the workspace that it was made of. Clones share everything.
@@ -27,10 +27,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 pub struct CompiledModel {
     workspace: Arc<Workspace>,
     /// The text of the workspace, patches applied, if the model was read from one.
-    document: Option<Arc<Vec<u8>>>,
+    document: Option<DocumentText>,
     /// The files that it was read from, if it was read from files.
     origin: Option<Arc<LoadRequest>>,
-    sha256: Arc<OnceLock<String>>,
     written_sha256: Arc<OnceLock<String>>,
     model: Arc<Model>,
     plan: Arc<ModelPlan>,
@@ -50,7 +49,6 @@ impl CompiledModel {
             workspace: Arc::new(workspace),
             document: None,
             origin: None,
-            sha256: Arc::default(),
             written_sha256: Arc::default(),
             model: Arc::new(model),
             plan,
@@ -64,7 +62,7 @@ impl CompiledModel {
     /// # Errors
     /// As [`CompiledModel::new`].
     pub fn from_loaded(loaded: LoadedWorkspace, options: &CompileOptions) -> Result<Self, ns_core::CompileError> {
-        let (document, origin) = (Some(Arc::new(loaded.document)), loaded.origin.map(Arc::new));
+        let (document, origin) = (Some(loaded.document), loaded.origin.map(Arc::new));
         Ok(Self { document, origin, ..Self::new(loaded.workspace, options)? })
     }
 
@@ -82,7 +80,8 @@ impl CompiledModel {
     /// As [`CompiledModel::load`].
     pub fn from_json(text: &[u8], options: &CompileOptions) -> Result<Self, Error> {
         let workspace = from_value(&read_value(text)?)?;
-        Ok(Self::from_loaded(LoadedWorkspace { workspace, document: text.to_vec(), origin: None }, options)?)
+        let document = DocumentText::new(text.to_vec());
+        Ok(Self::from_loaded(LoadedWorkspace { workspace, document, origin: None }, options)?)
     }
 
     /// Returns the SHA-256 digest of the workspace with its patches applied: the one that
@@ -90,20 +89,8 @@ impl CompiledModel {
     /// has the digest of the document that nextstat writes for it. Computed once.
     #[must_use]
     pub fn workspace_sha256(&self) -> &str {
-        self.sha256.get_or_init(|| {
-            let of_document = self.document.as_ref().and_then(|text| digest(text, DigestAlgorithm::Sha256).ok());
-            of_document.unwrap_or_else(|| self.written_sha256().to_owned())
-        })
-    }
-
-    /// Begins to compute [`CompiledModel::workspace_sha256`] on a thread of its own, beside the
-    /// procedure that follows; a document that is written earlier waits for it.
-    pub fn begin_digest(&self) {
-        let model = self.clone();
-        // Without a thread the digest is computed when it is asked for.
-        let _ = std::thread::Builder::new().spawn(move || {
-            let _ = model.workspace_sha256();
-        });
+        let of_document = self.document.as_ref().and_then(DocumentText::sha256);
+        of_document.unwrap_or_else(|| self.written_sha256())
     }
 
     /// Returns the files that the workspace was read from; `None` if it was not read from files.

@@ -193,7 +193,7 @@ impl SignalGrid {
             Some(provenance) => to_document(provenance),
             None => json!({"nextstat_version": VERSION, "workspace": to_document(&self.workspace_provenance())}),
         };
-        document["patchset"] = json!({"sha256": self.set.digest(DigestAlgorithm::Sha256)});
+        document["patchset"] = json!({"digest": self.set.digest(DigestAlgorithm::Sha256)});
         if let Some(file) = &self.files.patchset {
             document["patchset"]["file"] = json!(file);
         }
@@ -202,7 +202,7 @@ impl SignalGrid {
 
     fn workspace_provenance(&self) -> WorkspaceProvenance {
         let file = self.files.workspace.clone();
-        WorkspaceProvenance { sha256: self.sha256.clone(), file, patches: Vec::new(), patchset: None }
+        WorkspaceProvenance { digest: self.sha256.clone(), file, patches: Vec::new(), patchset: None }
     }
 }
 

@@ -41,8 +41,9 @@ pub struct Provenance {
 /// Which workspace a model was made of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WorkspaceProvenance {
-    /// SHA-256 digest of the workspace with its patches applied, as `nextstat digest` prints it.
-    pub sha256: String,
+    /// SHA-256 digest of the contents of the workspace with its patches applied, as `nextstat
+    /// digest` prints it and patch sets have it: not that of the bytes of the file.
+    pub digest: String,
     /// The file, `-` for standard input; `None` for a workspace that was not read from a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
@@ -55,9 +56,9 @@ pub struct WorkspaceProvenance {
 }
 
 impl WorkspaceProvenance {
-    fn new(sha256: String, origin: Option<&LoadRequest>) -> Self {
+    fn new(digest: String, origin: Option<&LoadRequest>) -> Self {
         Self {
-            sha256,
+            digest,
             file: origin.map(|origin| file_name(&origin.workspace)),
             patches: origin.map(|origin| origin.patches.iter().map(file_name).collect()).unwrap_or_default(),
             patchset: origin

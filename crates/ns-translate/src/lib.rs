@@ -56,6 +56,7 @@
 //! | all errors | `error` |
 //! | documents of several parts | `patchset`, `workspace` |
 //! | workspaces and patches | `patch`, `pyhf` |
+//! | a text with its digest | `document_text` |
 //! | documents | `digest`, `kind` (how each is recognised), `points`, `toys` |
 //! | syntax | `json` |
 //! | bytes | `source`, `text` |
@@ -69,6 +70,7 @@ pub mod toys;
 pub mod whole_file;
 pub mod workspace;
 
+mod document_text;
 mod error;
 mod format;
 mod hint;
@@ -81,11 +83,12 @@ mod points;
 mod source;
 mod text;
 
+pub use document_text::DocumentText;
 pub use error::DocumentError;
 pub use format::{read_document, write_document};
 pub use json::{FoundValue, JsonError, SyntaxProblem, python_json};
 pub use kind::{DocumentKind, WrongDocumentError};
-pub use load::{LoadRequest, LoadedWorkspace, load, load_document};
+pub use load::{LoadRequest, LoadedWorkspace, load, load_document, load_document_with};
 pub use message::full_message;
 pub use place::{DocumentPlace, TextPosition};
 pub use points::{PointsError, read_points};

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use ns_core::spec::Workspace;
 use serde_json::Value;
 
+use crate::document_text::DocumentText;
 use crate::error::DocumentError;
 use crate::format::read_document;
 use crate::patch::{self, Patch};
@@ -38,7 +39,7 @@ pub struct LoadedWorkspace {
     /// The workspace.
     pub workspace: Workspace,
     /// The text of the document, with the patches applied.
-    pub document: Vec<u8>,
+    pub document: DocumentText,
     /// The files that it was read from; `None` for text in memory.
     pub origin: Option<LoadRequest>,
 }
@@ -72,11 +73,27 @@ pub fn load(request: &LoadRequest) -> Result<Workspace, DocumentError> {
 ///
 /// As [`load`].
 pub fn load_document(request: &LoadRequest) -> Result<LoadedWorkspace, DocumentError> {
+    load_document_with(request, |_| {})
+}
+
+/// Reads a document as [`load_document`] does, and calls `begin` with its text, patches applied,
+/// before the text of a document without patches is read.
+///
+/// # Errors
+///
+/// As [`load`].
+pub fn load_document_with(
+    request: &LoadRequest,
+    begin: impl FnOnce(&DocumentText),
+) -> Result<LoadedWorkspace, DocumentError> {
     let name = request.workspace.name();
     let bytes = read_bytes(&request.workspace)?;
+    let origin = Some(request.clone());
     if request.patches.is_empty() && request.patchset.is_none() {
-        let workspace = read_document(&bytes, &request.workspace).map_err(|error| error.in_file(&name))?;
-        return Ok(LoadedWorkspace { workspace, document: bytes, origin: Some(request.clone()) });
+        let document = DocumentText::new(bytes);
+        begin(&document);
+        let read = read_document(document.bytes(), &request.workspace);
+        return Ok(LoadedWorkspace { workspace: read.map_err(|error| error.in_file(&name))?, document, origin });
     }
     let mut document = pyhf::read_value(&bytes).map_err(|error| DocumentError::from(error).in_file(&name))?;
     if let Some((path, patch_name)) = &request.patchset {
@@ -87,7 +104,9 @@ pub fn load_document(request: &LoadRequest) -> Result<LoadedWorkspace, DocumentE
     }
     let patched = format!("{name}, patched");
     let workspace = pyhf::from_value(&document).map_err(|error| DocumentError::from(error).in_file(&patched))?;
-    Ok(LoadedWorkspace { workspace, document: document.to_string().into_bytes(), origin: Some(request.clone()) })
+    let document = DocumentText::new(document.to_string().into_bytes());
+    begin(&document);
+    Ok(LoadedWorkspace { workspace, document, origin })
 }
 
 fn apply_from_set(

@@ -7,7 +7,9 @@ use nextstat::CompiledModel;
 use ns_core::interpolate::Interpolation;
 use ns_core::{CompileError, CompileOptions, PoiChoice};
 use ns_translate::workspace::WorkspaceDocument;
-use ns_translate::{DocumentError, DocumentSource, LoadRequest, LoadedWorkspace, load_document, read_bytes};
+use ns_translate::{
+    DocumentError, DocumentSource, DocumentText, LoadRequest, LoadedWorkspace, load_document_with, read_bytes,
+};
 use std::io::{self, IsTerminal};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -81,6 +83,11 @@ pub(crate) struct InputArgs {
 impl InputArgs {
     /// Reads the workspace, applies the patches, and returns it with its name in messages.
     pub(crate) fn load(&self) -> Result<(LoadedWorkspace, String), CliError> {
+        self.load_with(|_| {})
+    }
+
+    /// Reads the workspace as [`Self::load`] does, and calls `begin` with its text beforehand.
+    fn load_with(&self, begin: impl FnOnce(&DocumentText)) -> Result<(LoadedWorkspace, String), CliError> {
         let workspace = self.workspace.source()?;
         let documents = self.patch.iter().chain([&workspace]);
         if documents.filter(|&source| *source == DocumentSource::Stdin).count() > 1 {
@@ -92,7 +99,8 @@ impl InputArgs {
         };
         let is_patched = patchset.is_some() || !self.patch.is_empty();
         let name = if is_patched { format!("{}, patched", workspace.name()) } else { workspace.name() };
-        Ok((load_document(&LoadRequest { workspace, patches: self.patch.clone(), patchset })?, name))
+        let request = LoadRequest { workspace, patches: self.patch.clone(), patchset };
+        Ok((load_document_with(&request, begin)?, name))
     }
 }
 
@@ -124,7 +132,16 @@ pub(crate) struct ModelArgs {
 impl ModelArgs {
     /// Reads the workspace and compiles the model.
     pub(crate) fn model(&self) -> Result<CompiledModel, CliError> {
-        let (loaded, name) = self.input.load()?;
+        self.compile(self.input.load()?)
+    }
+
+    /// Reads the workspace and compiles the model, and computes the digest of the workspace beside
+    /// that and what follows.
+    pub(crate) fn model_and_digest(&self) -> Result<CompiledModel, CliError> {
+        self.compile(self.input.load_with(DocumentText::begin_digest)?)
+    }
+
+    fn compile(&self, (loaded, name): (LoadedWorkspace, String)) -> Result<CompiledModel, CliError> {
         CompiledModel::from_loaded(loaded, &self.options()?).map_err(|error| compile_error(name, error))
     }
 

@@ -67,8 +67,7 @@ impl SetupArgs {
 
     /// Reads and compiles the model for an analysis on the device that the arguments choose.
     pub(crate) fn analysis(&self, threads: &ThreadArgs, device: &DeviceArgs) -> Result<Analysis, CliError> {
-        let model = self.model.model()?;
-        model.begin_digest();
+        let model = self.model.model_and_digest()?;
         let settings = Settings { threads: Some(threads.count()), device: device.backend(), ..self.settings()? };
         Ok(Analysis::new(&model, &settings)?)
     }

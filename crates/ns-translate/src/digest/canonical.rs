@@ -9,7 +9,7 @@
 //! | floats | `repr`: the fewest digits that round-trip (of two equally near, the even one), an exponent below 1e-4 and from 1e16 on; beyond range `Infinity` |
 //! | strings | `"`, `\` and control characters escaped, all else as it is |
 
-use super::DigestError;
+use super::{DigestError, streaming};
 use crate::json::{self, JsonNode, JsonTree, ObjectMember, python_repr};
 
 /// Returns a document as Python's `json` module writes it, with sorted keys: the text of digests.
@@ -27,6 +27,11 @@ use crate::json::{self, JsonNode, JsonTree, ObjectMember, python_repr};
 /// ```
 pub fn canonical_json(bytes: &[u8]) -> Result<String, DigestError> {
     let text = json::decode(bytes)?;
+    streaming::rewrite(text).map_or_else(|| canonical_by_tree(text), Ok)
+}
+
+/// Returns the same for any document, and what is wrong with one that is not JSON.
+fn canonical_by_tree(text: &str) -> Result<String, DigestError> {
     let root = json::parse(text)?;
     let mut out = String::with_capacity(text.len());
     write_node(&mut out, &root);
@@ -108,6 +113,7 @@ fn write_number(out: &mut String, spelling: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn canonical(text: &str) -> String {
         canonical_json(text.as_bytes()).expect("JSON")
@@ -161,5 +167,58 @@ mod tests {
     #[test]
     fn pythons_extra_literals_are_accepted() {
         assert_eq!(canonical("[NaN, Infinity, -Infinity]"), "[NaN, Infinity, -Infinity]");
+    }
+
+    /// Numbers as programs spell them, and in every other way.
+    fn number() -> impl Strategy<Value = String> {
+        prop_oneof![
+            any::<f64>().prop_filter("JSON", |number| number.is_finite()).prop_map(|number| format!("{number:?}")),
+            (-1e6..1e6_f64).prop_map(|number| format!("{number}")),
+            "-?(0|[1-9][0-9]{0,17})(\\.[0-9]{1,18})?([eE][+-]?[0-9]{1,3})?",
+            "-?0\\.0{0,6}[0-9]{1,12}",
+        ]
+    }
+
+    fn document() -> impl Strategy<Value = String> {
+        let text = prop_oneof![9 => "\"[a-zé😀 ]{0,3}\"", 1 => "\"[a-z]?(\\\\n|\\\\u00e9)\""];
+        let leaf = prop_oneof![4 => number(), 2 => text.clone(), 1 => "true|false|null|NaN|-?Infinity"];
+        leaf.prop_recursive(5, 60, 8, move |inner| {
+            let blanks = || "[ \\n\\t]{0,20}";
+            let item = (blanks(), inner.clone(), blanks()).prop_map(|(before, value, after)| before + &value + &after);
+            let member =
+                (text.clone(), blanks(), item.clone()).prop_map(|(key, blank, value)| key + &blank + ":" + &value);
+            prop_oneof![
+                prop::collection::vec(item, 0..8).prop_map(|items| format!("[{}]", items.join(","))),
+                prop::collection::vec(member, 0..8).prop_map(|members| format!("{{{}}}", members.join(", "))),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn one_pass_writes_what_the_tree_writes(text in document()) {
+            let by_tree = canonical_by_tree(&text).ok();
+            let streamed = streaming::rewrite(&text);
+            prop_assert!(streamed.is_none() || streamed == by_tree, "{streamed:?} instead of {by_tree:?}");
+            let is_usual = !text.contains('\\') && text.matches(':').count() < 2;
+            prop_assert!(streamed.is_some() || !is_usual, "{text} was left to the tree");
+        }
+
+        #[test]
+        fn one_pass_takes_no_document_that_the_tree_refuses(text in document(), at: prop::sample::Index, by in "[-0-9.eE\\[\\]{},:\"a ]?") {
+            let at = at.index(text.chars().count().max(1));
+            let damaged: String = text.chars().take(at).chain(by.chars()).chain(text.chars().skip(at + 1)).collect();
+            let streamed = streaming::rewrite(&damaged);
+            prop_assert!(streamed.is_none() || streamed == canonical_by_tree(&damaged).ok(), "{damaged}");
+        }
+    }
+
+    #[test]
+    fn one_pass_ends_where_the_tree_ends() {
+        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        for depth in [1, json::DEPTH_LIMIT, json::DEPTH_LIMIT + 1, 100_000] {
+            let is_read = canonical_by_tree(&nested(depth)).is_ok();
+            assert_eq!(streaming::rewrite(&nested(depth)).is_some(), is_read, "depth {depth}");
+        }
     }
 }

@@ -6,6 +6,7 @@
 
 mod canonical;
 mod error;
+mod streaming;
 
 use std::fmt;
 

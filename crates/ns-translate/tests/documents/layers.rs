@@ -9,6 +9,7 @@ const LAYERS: &[&[&str]] = &[
     &["text", "source"],
     &["json"],
     &["digest", "kind", "points", "toys"],
+    &["document_text"],
     &["patch", "pyhf"],
     &["patchset", "workspace"],
     &["error"],
