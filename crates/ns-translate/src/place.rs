@@ -13,6 +13,13 @@ pub struct DocumentPlace {
     pub position: Option<TextPosition>,
 }
 
+impl DocumentPlace {
+    /// Returns whether this is the first character of the document.
+    pub(crate) fn is_start(&self) -> bool {
+        self.position.is_some_and(|position| (position.line, position.column) == (1, 1))
+    }
+}
+
 /// A place in a text, counted as editors do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextPosition {

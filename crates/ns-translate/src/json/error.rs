@@ -100,6 +100,9 @@ pub enum JsonError {
     },
 }
 
+/// The hint for documents whose first character is not JSON.
+const NOT_JSON: &str = "this is not JSON; `nextstat build` makes a workspace of a YAML configuration";
+
 impl JsonError {
     /// Returns whether the document is empty.
     #[must_use]
@@ -130,6 +133,11 @@ impl JsonError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NotUtf8(error) => Some(error.hint().to_owned()),
+            Self::Syntax { problem: SyntaxProblem::Unexpected { found, .. }, place }
+                if place.is_start() && !matches!(found.as_str(), "<" | "/") =>
+            {
+                Some(NOT_JSON.to_owned())
+            }
             Self::Syntax { problem, .. } => problem.hint().map(str::to_owned),
             Self::NotFinite { .. } => {
                 Some("JSON has no NaN and no infinity; leave the entry out or write a finite number".to_owned())
