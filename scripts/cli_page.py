@@ -12,9 +12,12 @@ import textwrap
 INTRODUCTION = """# The command
 
 Most verbs read a workspace: `nextstat VERB [WORKSPACE|-]`. A terminal gets a table of the result;
-a pipe or a file gets all of it as JSON. `digest`, `patchset list` and `completions` write text.
-Warnings and errors go to standard error. This page has the help text of each verb, as
+a pipe or a file gets all of it as JSON. `digest`, `patchset list`, `completions` and `man` write
+text. Warnings and errors go to standard error. This page has the help text of each verb, as
 `nextstat VERB -h` prints it; tests compare them. It is written by `make cli-page`; do not edit it.
+
+`nextstat man fit` prints the same as a manual page; `nextstat man --directory
+~/.local/share/man/man1` installs a page for every verb, for `man nextstat-fit`.
 
 - A workspace is pyhf JSON (schema 1.0.0), plain or compressed as `.gz` or `.zst`. `-` is standard
   input. `--input FILE` is the same as the argument.
@@ -55,7 +58,7 @@ MODEL_VERB = ["fit"]
 #: Verbs that must have an option so that it counts as shared.
 N_SHARING = 3
 #: Verbs without a section: they run elsewhere, or have nothing to say.
-LEFT_OUT = ("help", "completions", "build", "xml2json", "json2xml", "contrib")
+LEFT_OUT = ("help", "completions", "man", "build", "xml2json", "json2xml", "contrib")
 
 
 def help_text(nextstat, verb):

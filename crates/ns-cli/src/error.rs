@@ -100,6 +100,9 @@ pub(crate) enum CliError {
     /// A verb of the Python package, which is not there.
     #[error("`{verb}` runs in the Python package nextstat-rs, which `{python}` does not have")]
     NoPythonPackage { verb: &'static str, python: String },
+    /// A manual page for a verb that does not exist.
+    #[error("there is no verb `{name}`")]
+    UnknownVerb { name: String, similar: Option<String> },
     /// The result cannot be written.
     #[error("cannot write {name}")]
     Unwritable {
@@ -163,6 +166,10 @@ impl CliError {
                 "`pip install 'nextstat-rs[build,xmlio]'` installs it; NEXTSTAT_PYTHON names the Python to use"
                     .to_owned(),
             ),
+            Self::UnknownVerb { similar, .. } => Some(match similar {
+                Some(similar) => format!("did you mean `{similar}`?"),
+                None => "`nextstat --help` lists the verbs".to_owned(),
+            }),
             Self::NeedsTwo { .. } => Some("name two parameters with `--parameter`".to_owned()),
             _ => None,
         }

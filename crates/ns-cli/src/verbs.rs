@@ -18,6 +18,7 @@ mod hypotest_toys;
 mod in_python;
 mod inspect;
 mod limit;
+mod man;
 mod patchset;
 mod prune;
 mod ranking;
@@ -157,4 +158,6 @@ verbs! {
     Devices: devices::DevicesArgs,
     /// Print a completion script for a shell
     Completions: completions::CompletionsArgs,
+    /// Print the manual page of the command or of a verb, or write all of them to a directory
+    Man: man::ManArgs,
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Run, folder, nextstat, with_stdin, without_provenance};
+use crate::support::{Run, Scratch, folder, nextstat, with_stdin, without_provenance};
 
 fn examples(arguments: &[&str]) -> Run {
     nextstat(&folder("examples"), arguments)
@@ -222,6 +222,27 @@ fn every_shell_gets_completions() {
         assert!(run.code == Some(0) && run.stdout.contains("patchset"), "{shell}");
     }
     assert_eq!(examples(&["completions", "cmd"]).code, Some(2));
+}
+
+#[test]
+fn every_verb_has_a_manual_page() {
+    let scratch = Scratch::new("man");
+    let folder = scratch.path("new");
+    assert_eq!(examples(&["man", "--directory", &folder]).code, Some(0));
+    let entries = std::fs::read_dir(&folder).expect("a directory").map(|entry| entry.expect("an entry").file_name());
+    let names: Vec<String> = entries.map(|name| name.into_string().expect("Unicode")).collect();
+    for verb in ["", "-fit", "-limit", "-patchset", "-patchset-apply", "-toys-merge", "-man"] {
+        let name = format!("nextstat{verb}.1");
+        assert!(names.contains(&name), "{name} is not among {names:?}");
+        let page = std::fs::read_to_string(format!("{folder}/{name}")).expect("a page");
+        let words: Vec<&str> = verb.split('-').filter(|word| !word.is_empty()).collect();
+        let printed = examples(&[&["man"], &words[..]].concat());
+        assert_eq!((printed.code, printed.stdout), (Some(0), page), "{name}");
+    }
+    assert!(!names.iter().any(|name| name.contains("help")), "{names:?}");
+    let unknown = examples(&["man", "fitt"]);
+    assert_eq!(unknown.code, Some(2));
+    assert!(unknown.stderr.contains("there is no verb `fitt`\nhint: did you mean `fit`?"), "{}", unknown.stderr);
 }
 
 #[test]
