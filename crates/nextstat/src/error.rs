@@ -414,7 +414,7 @@ impl SettingsError {
             Self::UncertaintyOfFixed { name } => {
                 format!("`{}` needs a free parameter, and `{name}` is fixed", named(&Setting::PoiUncertainty))
             }
-            // They have their messages above; the list makes the compiler ask for that of a new one.
+            // Worded above; the list makes the compiler ask for the message of a new one.
             Self::UnknownParameter { .. }
             | Self::Vector { .. }
             | Self::UnknownChannel { .. }
