@@ -467,6 +467,10 @@ impl Hint for SettingsError {
     fn hint(&self, face: Face) -> Option<String> {
         let either = |command: &str, library: &str| Some(face.either(command, library).to_owned());
         match self {
+            Self::UnknownParameter { setting: Some(Setting::Minos), name, .. } if name.contains(',') => either(
+                "commas do not separate names: repeat `--minos NAME`",
+                "commas do not separate names: pass a list of them",
+            ),
             Self::UnknownParameter { similar: Some(similar), .. } => {
                 Some(format!("parameter names are case sensitive; did you mean `{similar}`?"))
             }

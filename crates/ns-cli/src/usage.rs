@@ -5,6 +5,7 @@ use crate::error::CliError;
 use crate::output::reporter::hint;
 use crate::status::Status;
 use crate::verbs::Cli;
+use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory as _};
 use std::ffi::OsString;
@@ -37,10 +38,24 @@ const ELSEWHERE: &[(&str, Option<&str>, &str)] = &[
         "`--mask SR` leaves a channel out of the fit, and tables still show its data; `--asimov` fits expected data",
     ),
     ("--mask", None, "the verbs that fit have `--mask`; `prune -c` removes a channel from a workspace"),
+    ("--fit", None, "`--from FILE` takes the result of a fit, for the verbs that have it"),
     ("--plot", None, "figures are drawn by `nextstat.plot` of the Python package"),
     ("--html", None, "results are JSON and tables"),
     ("--verbose", None, "`--summary` prints the table, `--json` the whole result"),
     ("-v", None, "`--summary` prints the table, `--json` the whole result"),
+];
+
+/// What users of other tools call the work of a verb.
+const VERBS_ELSEWHERE: [(&str, &str); 9] = [
+    ("impacts", "ranking"),
+    ("impact", "ranking"),
+    ("pulls", "report"),
+    ("upperlimit", "limit"),
+    ("upper-limit", "limit"),
+    ("upper_limit", "limit"),
+    ("goodness", "gof"),
+    ("prediction", "yields"),
+    ("version", "--version"),
 ];
 
 /// Returns the arguments with a value that follows an option of optional value joined to it:
@@ -88,10 +103,18 @@ pub(crate) fn explain(mut error: clap::Error, arguments: &[OsString]) -> u8 {
     }
     let verb = arguments.get(1).and_then(|verb| verb.to_str()).unwrap_or_default();
     let advice = advice(&error, verb, arguments);
+    // clap proposes anything that begins alike, to escape what begins with a dash, and a usage with
+    // the option that it proposes.
+    for context in [
+        ContextKind::SuggestedArg,
+        ContextKind::SuggestedSubcommand,
+        ContextKind::SuggestedValue,
+        ContextKind::Suggested,
+    ] {
+        error.remove(context);
+    }
     if error.kind() == ErrorKind::UnknownArgument {
-        // clap proposes any option that begins alike, and to escape what begins with a dash.
-        error.remove(ContextKind::SuggestedArg);
-        error.remove(ContextKind::Suggested);
+        error.insert(ContextKind::Usage, ContextValue::StyledStr(usage(arguments)));
     }
     // A closed standard error is ignored.
     let _ = error.print();
@@ -99,11 +122,49 @@ pub(crate) fn explain(mut error: clap::Error, arguments: &[OsString]) -> u8 {
     crate::UNUSABLE
 }
 
+/// Returns the usage of the verb that the arguments name.
+fn usage(arguments: &[OsString]) -> StyledStr {
+    let mut cli = Cli::command();
+    cli.build();
+    let mut command = &cli;
+    for word in arguments.iter().skip(1).filter_map(|word| word.to_str()) {
+        let Some(found) = command.find_subcommand(word) else { break };
+        command = found;
+    }
+    command.clone().render_usage()
+}
+
 /// Returns what the user may have meant.
 fn advice(error: &clap::Error, verb: &str, arguments: &[OsString]) -> Option<String> {
-    let ErrorKind::UnknownArgument = error.kind() else { return None };
-    let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else { return None };
-    if ["--gpu", "--device"].contains(&argument.as_str()) {
+    let invalid = |kind| match error.get(kind) {
+        Some(ContextValue::String(invalid)) => Some(invalid.as_str()),
+        _ => None,
+    };
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => meant_verb(invalid(ContextKind::InvalidSubcommand)?),
+        ErrorKind::InvalidValue => {
+            let ContextValue::Strings(known) = error.get(ContextKind::ValidValue)? else { return None };
+            let known = known.iter().map(String::as_str);
+            ns_core::similarity::did_you_mean(invalid(ContextKind::InvalidValue)?, known)
+        }
+        ErrorKind::UnknownArgument => meant_option(invalid(ContextKind::InvalidArg)?, verb, arguments),
+        _ => None,
+    }
+}
+
+/// Returns advice on a word that is not a verb.
+fn meant_verb(word: &str) -> Option<String> {
+    if let Some((_, verb)) = VERBS_ELSEWHERE.iter().find(|(elsewhere, _)| *elsewhere == word) {
+        return Some(format!("`nextstat {verb}` does this"));
+    }
+    let cli = Cli::command();
+    let verbs = cli.get_subcommands().map(Command::get_name);
+    ns_core::similarity::did_you_mean(word, verbs).or_else(|| Some("`nextstat --help` lists the verbs".to_owned()))
+}
+
+/// Returns advice on an option that the verb does not have.
+fn meant_option(argument: &str, verb: &str, arguments: &[OsString]) -> Option<String> {
+    if ["--gpu", "--device"].contains(&argument) {
         return Some(format!("this verb runs on the CPU; `{argument}` is an option of {}", on_devices().join(", ")));
     }
     let is_of = |(option, of, _): &&(&str, Option<&str>, &str)| *option == argument && of.is_none_or(|of| of == verb);

@@ -106,9 +106,9 @@ impl From<ToyStatistic> for TestStatistic {
 }
 
 fn shard(text: &str) -> Result<Shard, ValueError> {
-    const FORM: ValueError = ValueError::Form { form: "K/N" };
-    let (index, of) = text.split_once('/').ok_or(FORM)?;
-    let (Ok(index), Ok(of)) = (index.trim().parse::<u64>(), of.trim().parse::<u64>()) else { return Err(FORM) };
+    let form = || ValueError::Form { form: "K/N", example: "1/4".to_owned() };
+    let (index, of) = text.split_once('/').ok_or_else(form)?;
+    let (Ok(index), Ok(of)) = (index.trim().parse::<u64>(), of.trim().parse::<u64>()) else { return Err(form()) };
     if (1..=of).contains(&index) { Ok(Shard { index, of }) } else { Err(ValueError::NoSuchShard { index, of }) }
 }
 
@@ -126,8 +126,8 @@ mod tests {
             [
                 "there is no shard 0 of 3: K is 1 to 3",
                 "there is no shard 4 of 3: K is 1 to 3",
-                "expected `K/N`",
-                "expected `K/N`"
+                "expected `K/N`, such as `1/4`",
+                "expected `K/N`, such as `1/4`"
             ]
         );
     }

@@ -48,8 +48,8 @@ impl InterpolationRule {
 /// Why the value of an option is not valid.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum ValueError {
-    #[error("expected `{form}`")]
-    Form { form: &'static str },
+    #[error("expected `{form}`, such as `{example}`")]
+    Form { form: &'static str, example: String },
     #[error("`{text}` is not a number")]
     NotANumber { text: String },
     #[error("`{text}` is not a finite number")]
@@ -120,29 +120,39 @@ pub(crate) fn fraction(text: &str) -> Result<f64, ValueError> {
 
 /// Parses `NAME=PATTERN,…`. The first equals sign separates, because patterns may contain one.
 pub(crate) fn group(text: &str) -> Result<GroupPatterns, ValueError> {
-    const FORM: &str = "NAME=PATTERN,PATTERN";
-    let (name, patterns) = text.split_once('=').ok_or(ValueError::Form { form: FORM })?;
+    let form = || ValueError::Form {
+        form: "NAME=PATTERN,PATTERN",
+        example: format!("group={}", text.trim_matches(['=', ',']).split('=').next_back().unwrap_or("JES_*")),
+    };
+    let (name, patterns) = text.split_once('=').ok_or_else(form)?;
     let patterns: Vec<String> = patterns.split(',').map(str::to_owned).collect();
     if name.is_empty() || patterns.iter().any(String::is_empty) {
-        return Err(ValueError::Form { form: FORM });
+        return Err(form());
     }
     Ok(GroupPatterns { name: name.to_owned(), patterns })
 }
 
 /// Splits at the last equals sign, because names may contain one and numbers do not.
-fn split<'t>(text: &'t str, form: &'static str) -> Result<(&'t str, &'t str), ValueError> {
-    text.rsplit_once('=').filter(|(name, _)| !name.is_empty()).ok_or(ValueError::Form { form })
+fn split(text: &str) -> Option<(&str, &str)> {
+    text.rsplit_once('=').filter(|(name, _)| !name.is_empty())
 }
 
 pub(crate) fn assignment(text: &str) -> Result<Assignment, ValueError> {
-    let (name, value) = split(text, "NAME=VALUE")?;
+    let name = if text.is_empty() || text.starts_with('=') { "mu" } else { text };
+    let form = || ValueError::Form { form: "NAME=VALUE", example: format!("{name}=1") };
+    let (name, value) = split(text).ok_or_else(form)?;
     Ok(Assignment { name: name.to_owned(), value: finite(value)? })
 }
 
 pub(crate) fn range(text: &str) -> Result<Range, ValueError> {
-    const FORM: &str = "NAME=LO:HI";
-    let (name, ends) = split(text, FORM)?;
-    let (lower, upper) = ends.split_once(':').ok_or(ValueError::Form { form: FORM })?;
+    let form = |example| ValueError::Form { form: "NAME=LO:HI", example };
+    let (name, ends) = split(text).ok_or_else(|| form("mu=0:10".to_owned()))?;
+    // What other programs separate ends by.
+    let example = || format!("{name}={}", ends.replace("..", ":").replace([',', ';'], ":"));
+    let (lower, upper) = ends.split_once(':').ok_or_else(|| {
+        let example = example();
+        form(if example.contains(':') { example } else { format!("{name}=0:10") })
+    })?;
     let (lower, upper) = (finite(lower)?, finite(upper)?);
     if lower >= upper {
         return Err(ValueError::EmptyRange { lower, upper });
@@ -151,7 +161,8 @@ pub(crate) fn range(text: &str) -> Result<Range, ValueError> {
 }
 
 pub(crate) fn interpolation_rule(text: &str) -> Result<InterpolationRule, ValueError> {
-    let (kind, code) = split(text, "KIND=CODE")?;
+    let form = || ValueError::Form { form: "KIND=CODE", example: "normsys=code1".to_owned() };
+    let (kind, code) = split(text).ok_or_else(form)?;
     let unknown = |kind, known| ValueError::UnknownCode { kind, code: code.to_owned(), known };
     match kind {
         "normsys" => NormSysInterpolation::from_code(code)
@@ -182,14 +193,19 @@ mod tests {
         assert_eq!(
             messages,
             [
-                "expected `NAME=VALUE`",
-                "expected `NAME=VALUE`",
+                "expected `NAME=VALUE`, such as `mu=1`",
+                "expected `NAME=VALUE`, such as `mu=1`",
                 "`` is not a number",
                 "`one` is not a number",
                 "`nan` is not a finite number",
                 "`inf` is not a finite number",
             ]
         );
+        let message = |text| range(text).expect_err("not a range").to_string();
+        assert_eq!(message("mu=-5,5"), "expected `NAME=LO:HI`, such as `mu=-5:5`");
+        assert_eq!(message("mu=5"), "expected `NAME=LO:HI`, such as `mu=0:10`");
+        let message = group("JES_*").expect_err("no name").to_string();
+        assert_eq!(message, "expected `NAME=PATTERN,PATTERN`, such as `group=JES_*`");
         assert_eq!(range("mu=2:1"), Err(ValueError::EmptyRange { lower: 2.0, upper: 1.0 }));
         assert!(interpolation_rule("shapesys=code1").is_err());
         assert!(interpolation_rule("normsys=code0").is_err());

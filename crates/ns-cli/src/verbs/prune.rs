@@ -16,15 +16,16 @@ pub(crate) struct PruneArgs {
     #[command(flatten)]
     workspace: SourceArgs,
 
-    /// Remove a channel and its observation; repeatable
+    /// Remove a channel and its observation, or all whose names match a pattern (`VR_*`); repeatable
     #[arg(short, long, value_name = "NAME")]
     channel: Vec<String>,
 
-    /// Remove a sample from every channel; repeatable
+    /// Remove a sample from every channel, by name or pattern; repeatable
     #[arg(short, long, value_name = "NAME")]
     sample: Vec<String>,
 
-    /// Remove a modifier from every sample, and the settings of its parameter; repeatable
+    /// Remove a modifier from every sample, and the settings of its parameter, by name or pattern;
+    /// repeatable
     #[arg(short, long, value_name = "NAME")]
     modifier: Vec<String>,
 
@@ -32,7 +33,7 @@ pub(crate) struct PruneArgs {
     #[arg(short = 't', long, value_name = "TYPE", value_parser = kinds())]
     modifier_type: Vec<ModifierKind>,
 
-    /// Remove a measurement; repeatable
+    /// Remove a measurement, by name or pattern; repeatable
     #[arg(long, value_name = "NAME")]
     measurement: Vec<String>,
 

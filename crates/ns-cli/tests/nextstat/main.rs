@@ -7,6 +7,7 @@ mod files;
 mod gallery;
 mod in_python;
 mod layers;
+mod plausible_mistakes;
 mod pyhf_commands;
 mod reports;
 mod support;

@@ -1,12 +1,14 @@
 //! Removes parts of a workspace by name or by type.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
+use ns_core::pattern::{is_pattern, matches};
 use ns_core::spec::ModifierKind;
 
 use super::{Named, WorkspaceDocument, WorkspaceError, WorkspacePart};
 
-/// The parts to remove.
+/// The parts to remove: names, or patterns such as `JES_*` for all names that match. A name that the
+/// workspace has is itself and no pattern.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PruneRequest {
     /// Channels, with their observations.
@@ -46,7 +48,7 @@ pub struct OrphanedMeasurement {
 /// If the workspace does not have a name or a type, or nothing would be left where the schema
 /// demands at least one entry.
 pub fn prune(mut document: WorkspaceDocument, wanted: &PruneRequest) -> Result<PrunedWorkspace, WorkspaceError> {
-    require_known(&document, wanted)?;
+    let wanted = &resolved(&document, wanted)?;
     let had_poi: HashSet<String> = document.modifiers().map(|modifier| modifier.name.clone()).collect();
     remove(&mut document, wanted);
     require_filled(&document)?;
@@ -58,16 +60,18 @@ pub fn prune(mut document: WorkspaceDocument, wanted: &PruneRequest) -> Result<P
     Ok(PrunedWorkspace { document, orphans })
 }
 
-fn require_known(document: &WorkspaceDocument, wanted: &PruneRequest) -> Result<(), WorkspaceError> {
+/// Returns the request with names in place of patterns.
+fn resolved(document: &WorkspaceDocument, wanted: &PruneRequest) -> Result<PruneRequest, WorkspaceError> {
     let kinds: HashSet<ModifierKind> = document.modifiers().map(|modifier| modifier.kind).collect();
     if let Some(&kind) = wanted.modifier_types.iter().find(|kind| !kinds.contains(kind)) {
         let known = ModifierKind::ALL.into_iter().filter(|kind| kinds.contains(kind)).collect();
         return Err(WorkspaceError::NoSuchType { kind, known });
     }
-    document.require(WorkspacePart::Modifier, &wanted.modifiers)?;
-    document.require(WorkspacePart::Sample, &wanted.samples)?;
-    document.require(WorkspacePart::Channel, &wanted.channels)?;
-    document.require(WorkspacePart::Measurement, &wanted.measurements)
+    let modifiers = document.matching(WorkspacePart::Modifier, &wanted.modifiers)?;
+    let samples = document.matching(WorkspacePart::Sample, &wanted.samples)?;
+    let channels = document.matching(WorkspacePart::Channel, &wanted.channels)?;
+    let measurements = document.matching(WorkspacePart::Measurement, &wanted.measurements)?;
+    Ok(PruneRequest { channels, samples, modifiers, measurements, modifier_types: wanted.modifier_types.clone() })
 }
 
 fn remove(document: &mut WorkspaceDocument, wanted: &PruneRequest) {
@@ -106,6 +110,24 @@ fn require_filled(document: &WorkspaceDocument) -> Result<(), WorkspaceError> {
 }
 
 impl WorkspaceDocument {
+    /// Returns the names of `part` that `wanted` has, or that match its patterns.
+    fn matching(&self, part: WorkspacePart, wanted: &[String]) -> Result<Vec<String>, WorkspaceError> {
+        let known: BTreeSet<&str> = self.names(part).into_iter().collect();
+        let mut found = Vec::new();
+        for name in wanted {
+            let is_match = |known: &&&str| is_pattern(name) && matches(name, known);
+            let before = found.len();
+            if !known.contains(name.as_str()) {
+                found.extend(known.iter().filter(is_match).map(|&name| name.to_owned()));
+            }
+            if found.len() == before {
+                self.require(part, [name])?;
+                found.push(name.clone());
+            }
+        }
+        Ok(found)
+    }
+
     /// Refuses names that no `part` of the document has.
     pub(super) fn require<'n>(
         &self,

@@ -1,0 +1,99 @@
+//! What users of pyhf, cabinetry, TRExFitter and Combine type first: each runs, or gets an answer
+//! that says what to type instead.
+
+use crate::support::{Run, Scratch, folder, nextstat, with_stdin};
+
+/// Arguments, exit code, and what standard error contains.
+type Mistake = (&'static str, i32, &'static [&'static str]);
+
+const MISTAKES: &[Mistake] = &[
+    // Files.
+    ("fit missing.json", 2, &["cannot read `missing.json`"]),
+    ("fit README.md", 2, &["in `README.md`: expected a value, found `#` at line 1", "hint: this is not JSON"]),
+    ("fit config.yml", 2, &["in `config.yml`", "hint: this is not JSON; `nextstat build` makes a workspace"]),
+    ("fit histograms.root", 2, &["is a ROOT file, not JSON", "hint: `nextstat xml2json` converts"]),
+    ("fit combination.xml", 2, &["found `<` at line 1", "`nextstat xml2json`"]),
+    ("fit hs3.json", 2, &["expected a pyhf workspace, found an HS3 document"]),
+    ("fit -", 2, &["in standard input: the document is empty", "hint: name a file, or pipe a document in"]),
+    // Names.
+    ("fit simple.json --poi Mu", 2, &["the parameter of interest `Mu`", "did you mean `mu`?"]),
+    ("fit shapes.json --fix lumii=1", 2, &["`--fix` names the parameter `lumii`", "did you mean `lumi`?"]),
+    ("fit simple.json --measurement Meas", 2, &["unknown measurement `Meas`", "did you mean `Measurement`?"]),
+    ("prune simple.json -c singelchannel", 2, &["no channel named `singelchannel`", "did you mean `singlechannel`?"]),
+    ("fit shapes.json --mask SR", 2, &["`--mask` names the channel `SR`", "`nextstat inspect` lists the channels"]),
+    ("fit shapes.json --minos mu,lumi", 2, &["hint: commas do not separate names: repeat `--minos NAME`"]),
+    ("fiit simple.json", 2, &["unrecognized subcommand 'fiit'", "hint: did you mean `fit`?"]),
+    ("impacts simple.json", 2, &["hint: `nextstat ranking` does this"]),
+    ("prune shapes.json -m theory_*", 0, &[]),
+    // Values.
+    ("fit simple.json --fix mu", 2, &["expected `NAME=VALUE`, such as `mu=1`"]),
+    ("fit simple.json --bounds mu=-5,5", 2, &["expected `NAME=LO:HI`, such as `mu=-5:5`"]),
+    ("ranking shapes.json --group theory_*", 2, &["expected `NAME=PATTERN,PATTERN`, such as `group=theory_*`"]),
+    ("scan simple.json --parameter mu --start 3 --stop 1", 2, &["starts at 3, which is not below its end 1"]),
+    ("fit simple.json --threads 0", 2, &["`0` is not a number of threads: at least 1"]),
+    ("hypotest simple.json 1", 2, &["hint: `--mu 1` is the value of the parameter of interest"]),
+    ("limit simple.json --level 0.95", 2, &["which is below 0.5", "hint: `--cl 0.95` is a confidence level"]),
+    ("hypotest-toys simple.json --n-toys 5 --test-stat t", 2, &["[possible values: q, qtilde, q0]"]),
+    ("limit simple.json --asimov 0", 0, &[]),
+    ("fit simple.json --minos mu", 0, &[]),
+    ("limit simple.json --cl 0.95", 0, &[]),
+    // Options of other programs.
+    ("fit simple.json --level 0.95", 2, &["Usage: nextstat fit [OPTIONS] [WORKSPACE]", "hint: `limit --level`"]),
+    ("fit simple.json --cl 0.95", 2, &["hint: `limit --cl`, `fit --minos-cl` and `scan --contour`"]),
+    ("scan simple.json --parameter mu --range 0:5", 2, &["hint: `--start LO --stop HI` is the range of a scan"]),
+    ("fit simple.json --range 0:5", 2, &["hint: `--bounds NAME=LO:HI` is the range of a parameter"]),
+    ("fit shapes.json --channels signal_region", 2, &["hint: `--fit-channels 'CR_*'` and `--mask SR`"]),
+    ("fit shapes.json --mask signal_region", 0, &[]),
+    ("toys simple.json -n 10", 2, &["hint: `--n-toys N` is the number of toys"]),
+    ("limit simple.json --calctype toybased", 2, &["`hypotest-toys` tests one value by toys"]),
+    ("fit simple.json --plot", 2, &["hint: figures are drawn by `nextstat.plot`"]),
+    ("fit simple.json --summary --quiet", 0, &[]),
+    ("fit simple.json -o fit.json", 0, &[]),
+    ("fit simple.json --output fit.json", 0, &[]),
+    ("combine simple.json shapes.json background.json --join outer", 2, &["the channel `signal_region`", "hint: "]),
+];
+
+/// Makes the files that the mistakes name.
+fn files() -> Scratch {
+    let scratch = Scratch::new("mistakes");
+    for example in ["simple.json", "shapes.json", "background.json"] {
+        std::fs::copy(folder("examples").join(example), scratch.path(example)).expect("an example");
+    }
+    let texts: [(&str, &[u8]); 5] = [
+        ("README.md", b"# Title\n"),
+        ("config.yml", b"General:\n  Measurement: m\n"),
+        ("histograms.root", b"root\0\0\xf3\x10\0"),
+        ("combination.xml", b"<?xml version=\"1.0\"?>\n<Combination/>\n"),
+        ("hs3.json", br#"{"metadata": {"hs3_version": "0.2"}, "distributions": [], "likelihoods": []}"#),
+    ];
+    for (name, text) in texts {
+        std::fs::write(scratch.path(name), text).expect("a scratch folder");
+    }
+    scratch
+}
+
+fn explains(run: &Run, (arguments, code, fragments): &Mistake) -> bool {
+    // Tips of the parser know neither the other verbs nor the field.
+    let is_ours = !run.stderr.contains("tip:") && !run.stderr.contains("panicked");
+    let is_explained = run.code == Some(*code) && fragments.iter().all(|fragment| run.stderr.contains(fragment));
+    if !is_ours || !is_explained {
+        eprintln!("nextstat {arguments}: exit code {:?}, {}", run.code, run.stderr);
+    }
+    is_ours && is_explained
+}
+
+#[test]
+fn plausible_mistakes_are_explained() {
+    let scratch = files();
+    let folder = std::path::PathBuf::from(scratch.path("."));
+    let explained = MISTAKES.iter().filter(|mistake| {
+        let arguments: Vec<&str> = mistake.0.split(' ').collect();
+        let run = if arguments.last() == Some(&"-") {
+            with_stdin(&folder, &arguments, b"")
+        } else {
+            nextstat(&folder, &arguments)
+        };
+        explains(&run, mistake)
+    });
+    assert_eq!(explained.count(), MISTAKES.len());
+}
