@@ -16,7 +16,8 @@ pub(crate) struct PruneArgs {
     #[command(flatten)]
     workspace: SourceArgs,
 
-    /// Remove a channel and its observation, or all whose names match a pattern (`VR_*`); repeatable
+    /// Remove a channel and its observation, or all whose names match a pattern (`VR_*`);
+    /// repeatable
     #[arg(short, long, value_name = "NAME")]
     channel: Vec<String>,
 

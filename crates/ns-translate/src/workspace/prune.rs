@@ -7,8 +7,8 @@ use ns_core::spec::ModifierKind;
 
 use super::{Named, WorkspaceDocument, WorkspaceError, WorkspacePart};
 
-/// The parts to remove: names, or patterns such as `JES_*` for all names that match. A name that the
-/// workspace has is itself and no pattern.
+/// The parts to remove: names, or patterns such as `JES_*` for all names that match. A name that
+/// the workspace has is not a pattern.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PruneRequest {
     /// Channels, with their observations.
