@@ -3,8 +3,8 @@
 //!
 //! Only parameters that may be far from a parabola are looked at: the parameter of interest,
 //! nonlinear systematics, and badly known free scale factors. Two values of -ln L along the
-//! covariance settle most cases; in the others a Newton step of the other parameters comes close to
-//! the profile.
+//! covariance settle most cases, and a Newton step of the other parameters most of the rest. Where
+//! a second step would go further, as beside nearly flat directions, a conditional fit decides.
 
 use crate::hessian::Hessian;
 use crate::minimize::Minimum;
@@ -14,6 +14,9 @@ use ns_core::{Model, SearchLikelihood};
 
 /// A rise of 2·(-ln L) that differs from 1 by more than this is not a parabola's.
 const TOLERANCE: f64 = 0.1;
+
+/// A second Newton step that lowers -ln L by less than this has nothing left for a fit to find.
+const SETTLED: f64 = 0.005;
 
 /// The largest number of parameters that are looked at, in a model of up to [`SMALL`] parameters
 /// and in a larger one, where values of -ln L cost as much as the rest of the verdict: there it is
@@ -86,40 +89,64 @@ fn rises<L: SearchLikelihood + ?Sized>(
     if straight.iter().flatten().all(is_parabolic) {
         return None;
     }
-    let mut profile = [None, None];
-    for (rise, at) in profile.iter_mut().zip(sides) {
-        *rise = at.map(|at| 2.0 * (conditional(search, hessian, &column, i, at) - best.nll));
+    let mut stepped = sides.map(|at| at.map(|at| newton_step(search, hessian, i, at)));
+    let rise = |nll: f64| 2.0 * (nll - best.nll);
+    if stepped.iter().flatten().all(|at| is_parabolic(&rise(at.nll))) {
+        return None;
     }
+    for at in stepped.iter_mut().flatten() {
+        let decrease = newton_step(search, hessian, i, at.params.clone()).decrease;
+        // Not a number where -ln L is not.
+        if !(decrease.abs() < SETTLED) {
+            at.nll = at.nll.min(conditional(search, i, &at.params));
+        }
+    }
+    let profile = stepped.map(|at| at.map(|at| rise(at.nll)));
     profile.iter().flatten().any(|rise| !is_parabolic(rise)).then_some(profile)
 }
 
-/// -ln L after a Newton step of the other parameters from `at` (P), with parameter `i`, whose
-/// column of the covariance is `column`, fixed: nearly the profile, and never below it. Where -ln L
-/// is not finite at `at` a conditional fit has to find a way.
-fn conditional<L: SearchLikelihood + ?Sized>(
+/// A point near the profile.
+struct Stepped {
+    params: Vec<f64>,
+    nll: f64,
+    /// How far -ln L came down.
+    decrease: f64,
+}
+
+/// Takes a Newton step of the other parameters from `at` (P) with parameter `i` fixed, unless it
+/// does not lower -ln L: nearly the profile, and never below it.
+fn newton_step<L: SearchLikelihood + ?Sized>(
     search: &mut Search<'_, L>,
     hessian: &mut Hessian,
-    column: &[f64],
     i: usize,
-    mut at: Vec<f64>,
-) -> f64 {
+    at: Vec<f64>,
+) -> Stepped {
     let n = at.len();
-    let (mut gradient, mut step) = (vec![0.0; n], vec![0.0; n]);
+    let (mut gradient, mut step, mut column) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
     let before = search.likelihood.nll_and_grad(&at, &mut gradient);
     if !before.is_finite() {
-        let was_fixed = std::mem::replace(&mut search.domain.fixed[i], true);
-        let minimum = search.run(&at);
-        search.domain.fixed[i] = was_fixed;
-        return minimum.nll;
+        return Stepped { params: at, nll: before, decrease: f64::INFINITY };
     }
     gradient.iter_mut().zip(&hessian.free).for_each(|(g, &free)| *g = if free { -*g } else { 0.0 });
     hessian.solve(&gradient, &mut step);
+    hessian.covariance_column(i, &mut column);
     let back = step[i] / column[i];
+    let mut after = at.clone();
     for j in (0..n).filter(|&j| j != i && hessian.free[j]) {
-        at[j] = (at[j] + step[j] - back * column[j]).clamp(search.domain.lower[j], search.domain.upper[j]);
+        after[j] = (at[j] + step[j] - back * column[j]).clamp(search.domain.lower[j], search.domain.upper[j]);
     }
     // Infinite where the step leaves the domain.
-    before.min(search.likelihood.nll(&at))
+    let nll = search.likelihood.nll(&after);
+    let is_lower = nll < before;
+    Stepped { params: if is_lower { after } else { at }, nll: nll.min(before), decrease: before - nll }
+}
+
+/// Returns the minimum of -ln L that a fit from `at` (P) finds with parameter `i` fixed.
+fn conditional<L: SearchLikelihood + ?Sized>(search: &mut Search<'_, L>, i: usize, at: &[f64]) -> f64 {
+    let was_fixed = std::mem::replace(&mut search.domain.fixed[i], true);
+    let minimum = search.run(at);
+    search.domain.fixed[i] = was_fixed;
+    minimum.nll
 }
 
 /// Returns the minimum moved by one standard deviation of parameter `i` to that `side`, along
