@@ -26,6 +26,7 @@
 //! | [`minos`], [`mod@scan`], [`contour`], [`mod@ranking`] | intervals, profiles, confidence regions, impacts |
 //! | [`test_statistic`], [`asymptotic`], [`mod@hypotest`], [`mod@limit`] | profile-likelihood-ratio tests, upper limits |
 //! | [`toys`], [`random`] | pseudo-experiments, their fits and p-values |
+//! | [`data_sets`], [`bootstrap`], [`replicas`] | fits of many data sets, bootstrap replicas, moments over replicas |
 //! | [`gof`], [`mod@pulls`], [`yields`], [`propagate`] | goodness of fit, pulls, yields with uncertainties |
 //! | [`differentiable`] | gradients of all these with respect to templates |
 //! | [`accelerator`], [`parallel`], [`monitor`], [`memory`] | devices, threads, progress and cancellation, memory |
@@ -64,9 +65,11 @@
 
 pub mod accelerator;
 pub mod asymptotic;
+pub mod bootstrap;
 pub mod chi_squared;
 pub mod contour;
 mod crossing;
+pub mod data_sets;
 pub mod degeneracy;
 pub mod differentiable;
 pub mod fit;
@@ -90,6 +93,7 @@ pub mod propagate;
 pub mod pulls;
 pub mod random;
 pub mod ranking;
+pub mod replicas;
 mod response;
 pub mod result;
 mod root;

@@ -71,6 +71,8 @@ pub struct Profiler<'a, L: ?Sized> {
     n_conditional: usize,
     /// Whether fits are explored at all: those of toys only where that was found to matter.
     explores: bool,
+    /// Whether each fit to changed data is explored, however little there is to explore.
+    explores_every_fit: bool,
     /// Conditional minima that an accelerator found, as starting points, and those that were used:
     /// a second fit at the same point starts elsewhere.
     warm_starts: Arc<WarmStarts>,
@@ -244,6 +246,7 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
             pool: BasinPool::default(),
             n_conditional: 0,
             explores: true,
+            explores_every_fit: false,
             warm_starts: Arc::default(),
             tried: HashSet::new(),
         }
@@ -264,6 +267,12 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
     /// Explores fits from now on, or not.
     pub(crate) fn set_exploring(&mut self, explores: bool) {
         self.explores = explores;
+    }
+
+    /// Explores every fit to changed data as the free fit is, also where that is only to reflect
+    /// same-sign systematics.
+    pub(crate) fn explore_every_fit(&mut self) {
+        self.explores_every_fit = true;
     }
 
     /// Forgets everything about data that have changed.
@@ -289,7 +298,7 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
             let (minimum, _) = self.lowest(&start).minima.swap_remove(0);
             self.take(minimum);
         }
-        if self.explores && self.explores_widely() {
+        if self.explores && (self.explores_every_fit || self.explores_widely()) {
             let best = std::mem::replace(&mut self.best, unknown());
             self.best = self.explored(RandomStarts { minima: vec![(best, FoundBy::Start)], n_known: 0 });
         }

@@ -33,6 +33,11 @@ impl Candidates {
         self.are_few(domain) || !self.moved_in_large(domain).is_empty()
     }
 
+    /// Returns `true` if the model indicates no further minimum: there is nothing to explore.
+    pub(crate) fn are_none(&self, domain: &Domain) -> bool {
+        self.same_sign.is_empty() && self.free(domain).next().is_none()
+    }
+
     /// Returns the suspects that are free in `domain`.
     pub(super) fn free(&self, domain: &Domain) -> impl Iterator<Item = &Suspect> {
         self.suspects.iter().filter(|suspect| suspect.parameters.iter().all(|&i| !domain.fixed[i]))

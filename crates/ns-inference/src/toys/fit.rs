@@ -1,7 +1,7 @@
 //! Fits an ensemble of toys, each starting at the parameters at which the toys were thrown.
 
 use super::pilot::{ToySearch, toy_search};
-use super::prefit::{DevicePrefit, FittedToy, PrefitRequest, ToyRequest, lowest};
+use super::prefit::{DataSets as _, DevicePrefit, FittedToy, PrefitRequest, ToyRequest, lowest};
 use super::run::{BatchWork, RunStatus, ToyRun, in_batches};
 use super::throw::ToySampler;
 use crate::accelerator::Accelerator;
@@ -127,7 +127,7 @@ pub(super) fn refit<L: DataLikelihood>(
 /// If a fit on the accelerator did not converge, or if a lower minimum may be hidden, the host
 /// refits from all end points and from the original starting points, and so finds every minimum
 /// that it would have found alone. End points in single precision are used only as starting points.
-pub(super) fn refit_from<L: DataLikelihood>(
+pub(crate) fn refit_from<L: DataLikelihood>(
     profiler: &mut Profiler<'_, L>,
     accelerator: &Accelerator,
     fitted: FittedToy<'_>,

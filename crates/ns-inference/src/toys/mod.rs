@@ -24,3 +24,9 @@ pub use number::{InvalidToyCount, MOST_TOYS, number_of_toys};
 pub use p_value::{HypotestToys, ObservedStatistic, StatisticSamples, ToyPValue};
 pub use run::{RunStatus, ToyRun};
 pub use throw::{AuxTreatment, Ensemble, ToySampler, ToySource};
+
+pub(crate) use fit::refit_from;
+pub(crate) use pilot::ToySearch;
+pub(crate) use prefit::{DataSets, DevicePrefit, PrefitRequest, ToyRequest};
+pub(crate) use run::{BatchWork, in_batches};
+pub(crate) use throw::{at_aux, aux_scales};

@@ -7,6 +7,7 @@
 //! 1%. If the pilot toys show no difference, the second start is not worth its time. The decision
 //! depends only on the ensemble, not on the requested toys.
 
+use super::prefit::DataSets as _;
 use super::run::ToyRun;
 use super::throw::ToySampler;
 use crate::monitor::WithoutProgress;
@@ -22,11 +23,11 @@ const BATCH: u64 = 6;
 
 /// How the minima of toys are sought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ToySearch {
+pub(crate) struct ToySearch {
     /// The number of starting points of [`ToySampler::starts`] used.
-    pub(super) n_starts: usize,
+    pub(crate) n_starts: usize,
     /// Whether every toy is searched widely.
-    pub(super) explores: bool,
+    pub(crate) explores: bool,
 }
 
 /// Returns how the minima of the toys of `sampler` are sought.

@@ -1,8 +1,7 @@
-//! Throws toys and fits them in batches on an accelerator, before the host evaluates each one.
+//! Fits toys and other data sets in batches on an accelerator, before the host evaluates each one.
 
 use super::pilot::ToySearch;
 use super::run::ToyRun;
-use super::throw::ToySampler;
 use crate::accelerator::{Accelerator, task_in};
 use crate::minimize::Domain;
 use crate::monitor::WithoutProgress;
@@ -15,9 +14,19 @@ use std::ops::Range;
 /// The number of toys that a thread throws at a time.
 const BATCH: u64 = 64;
 
+/// Data sets by their index, and where their fits start.
+pub(crate) trait DataSets: Sync {
+    /// Writes the data set with index `index` to `out`.
+    fn write(&self, index: u64, out: &mut Data);
+
+    /// Returns the starting points for the fit of `data` (P each): a common one, and one at its own
+    /// auxiliary data.
+    fn starts(&self, data: &Data) -> [Vec<f64>; 2];
+}
+
 /// Toys and the results of the accelerator's fits to them; empty without an accelerator.
 #[derive(Debug, Default)]
-pub(super) struct DevicePrefit {
+pub(crate) struct DevicePrefit {
     first: u64,
     data: Vec<Data>,
     /// The starting points of each toy.
@@ -31,7 +40,7 @@ pub(super) struct DevicePrefit {
 
 /// One toy with the results of the accelerator's fits.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct FittedToy<'a> {
+pub(crate) struct FittedToy<'a> {
     pub(super) data: &'a Data,
     /// The starting points of the free fits.
     pub(super) starts: &'a [Vec<f64>],
@@ -43,27 +52,27 @@ pub(super) struct FittedToy<'a> {
     pub(super) is_final: bool,
 }
 
-/// A toy to fit: its sampler, its index, and how its minimum is sought.
-pub(super) struct ToyRequest<'a> {
-    pub(super) sampler: &'a ToySampler,
-    pub(super) toy: u64,
-    pub(super) search: ToySearch,
+/// A toy to fit: what makes it, its index, and how its minimum is sought.
+pub(crate) struct ToyRequest<'a> {
+    pub(crate) sampler: &'a dyn DataSets,
+    pub(crate) toy: u64,
+    pub(crate) search: ToySearch,
 }
 
 /// A request to fit toys on an accelerator.
-pub(super) struct PrefitRequest<'a> {
-    pub(super) accelerator: &'a Accelerator,
-    pub(super) model: &'a Model,
-    pub(super) options: &'a FitOptions,
-    pub(super) run: &'a ToyRun<'a>,
+pub(crate) struct PrefitRequest<'a> {
+    pub(crate) accelerator: &'a Accelerator,
+    pub(crate) model: &'a Model,
+    pub(crate) options: &'a FitOptions,
+    pub(crate) run: &'a ToyRun<'a>,
     /// The parameter whose variance is computed.
-    pub(super) variance_of: Option<usize>,
+    pub(crate) variance_of: Option<usize>,
 }
 
 impl PrefitRequest<'_> {
     /// Throws the toys that `request_of` returns for `units`, and finds their free minima. Returns
     /// `None` if the accelerator fails.
-    pub(super) fn free<'a>(
+    pub(crate) fn free<'a>(
         &self,
         units: Range<u64>,
         request_of: impl Fn(u64) -> ToyRequest<'a> + Sync,
@@ -80,7 +89,7 @@ impl PrefitRequest<'_> {
             let one = |unit| {
                 let ToyRequest { sampler, toy, .. } = request_of(unit);
                 let mut data = Data::default();
-                sampler.throw(toy, &mut data);
+                sampler.write(toy, &mut data);
                 let starts = sampler.starts(&data);
                 (data, starts)
             };
@@ -136,7 +145,7 @@ impl DevicePrefit {
     }
 
     /// Returns the toy of unit `unit`, if it was fitted.
-    pub(super) fn of(&self, unit: u64) -> Option<FittedToy<'_>> {
+    pub(crate) fn of(&self, unit: u64) -> Option<FittedToy<'_>> {
         let i = usize::try_from(unit.checked_sub(self.first)?).ok()?;
         let (data, starts, free) = (self.data.get(i)?, self.starts.get(i)?, self.free.get(i)?);
         let starts = &starts[..free.len()];

@@ -81,13 +81,13 @@ fn count(n: u64) -> usize {
 }
 
 /// The operations on a batch of toys.
-pub(super) struct BatchWork<P, M, W> {
+pub(crate) struct BatchWork<P, M, W> {
     /// Fits toys on the accelerator; returns `None` if it fails or the run is cancelled.
-    pub(super) prefit: P,
+    pub(crate) prefit: P,
     /// Creates the state of a thread.
-    pub(super) make: M,
+    pub(crate) make: M,
     /// Completes a batch.
-    pub(super) work: W,
+    pub(crate) work: W,
 }
 
 /// Applies `work` to every unit of `units`, and passes the results to `sink` in order and in
@@ -98,7 +98,7 @@ pub(super) struct BatchWork<P, M, W> {
 ///
 /// # Errors
 /// Those of `sink`, which keeps the results passed before.
-pub(super) fn in_batches<S, T, E, P, M, W>(
+pub(crate) fn in_batches<S, T, E, P, M, W>(
     units: Range<u64>,
     run: &ToyRun<'_>,
     BatchWork { prefit, make, work }: BatchWork<P, M, W>,

@@ -6,6 +6,7 @@
 //! large factors.
 
 use super::distribution::{RandomStream, normal, poisson};
+use super::prefit::DataSets;
 use ns_core::expected::{asimov, expected_main};
 use ns_core::likelihood::{NonFinite, diagnose};
 use ns_core::{Constraint, Data, Model};
@@ -92,23 +93,13 @@ impl ToySampler {
         };
         let terms = model.table(model.layout.constraint_param).iter().enumerate();
         let (lambda, aux) = (expected_main(model, params), terms.map(term).collect());
-        Ok(Self { source, params: params.to_vec(), lambda, aux, terms: scales(model) })
+        Ok(Self { source, params: params.to_vec(), lambda, aux, terms: aux_scales(model) })
     }
 
     /// Returns the parameters at which toys are thrown (P).
     #[must_use]
     pub fn params(&self) -> &[f64] {
         &self.params
-    }
-
-    /// Returns the starting points for the fit of a toy (P each): where it was thrown, and where
-    /// its own auxiliary data are.
-    pub(super) fn starts(&self, toy: &Data) -> [Vec<f64>; 2] {
-        let mut at_aux = self.params.clone();
-        for (&(param, scale), &aux) in self.terms.iter().zip(&toy.aux) {
-            at_aux[param] = aux / scale;
-        }
-        [self.params.clone(), at_aux]
     }
 
     /// Writes the toy with index `toy` to `out`. Each datum depends only on the seed, the ensemble,
@@ -128,9 +119,30 @@ impl ToySampler {
     }
 }
 
+impl DataSets for ToySampler {
+    fn write(&self, index: u64, out: &mut Data) {
+        self.throw(index, out);
+    }
+
+    /// Returns where the toy was thrown, and where its own auxiliary data are.
+    fn starts(&self, toy: &Data) -> [Vec<f64>; 2] {
+        [self.params.clone(), at_aux(&self.params, &self.terms, toy)]
+    }
+}
+
+/// Returns `params` (P) with the constrained parameters where the auxiliary data of `data` are;
+/// `scales` (K) are those of [`aux_scales`].
+pub(crate) fn at_aux(params: &[f64], scales: &[(usize, f64)], data: &Data) -> Vec<f64> {
+    let mut found = params.to_vec();
+    for (&(param, scale), &aux) in scales.iter().zip(&data.aux) {
+        found[param] = aux / scale;
+    }
+    found
+}
+
 /// Returns the parameter of each constraint term, and the ratio of its auxiliary datum to the
 /// parameter (K).
-fn scales(model: &Model) -> Vec<(usize, f64)> {
+pub(crate) fn aux_scales(model: &Model) -> Vec<(usize, f64)> {
     let scale = |&param: &u32| match model.parameters.constraint[param as usize] {
         Some(Constraint::Poisson { tau }) => (param as usize, tau),
         _ => (param as usize, 1.0),

@@ -4,6 +4,7 @@
 mod accelerators;
 mod common;
 mod coverage;
+mod data_sets;
 mod differentiable;
 mod fits;
 mod goodness;
