@@ -3,6 +3,7 @@
 use crate::digest::DigestError;
 use crate::json::JsonError;
 use crate::kind::{DocumentKind, WrongDocumentError};
+use crate::number_table::NumberTableError;
 use crate::patch::PatchError;
 use crate::patchset::PatchSetError;
 use crate::place::DocumentPlace;
@@ -42,6 +43,9 @@ pub enum DocumentError {
     /// A list of points that is invalid.
     #[error(transparent)]
     Points(#[from] PointsError),
+    /// A table of numbers that is invalid.
+    #[error(transparent)]
+    NumberTable(#[from] NumberTableError),
 }
 
 impl DocumentError {
@@ -78,6 +82,7 @@ impl DocumentError {
             Self::Patch(error) => error.place(),
             Self::PatchSet(error) => error.place(),
             Self::Points(error) => error.place(),
+            Self::NumberTable(error) => error.place(),
             Self::Digest(error) => error.place(),
             Self::Source(_) => None,
         }
@@ -103,6 +108,7 @@ impl DocumentError {
             Self::PatchSet(error) => error.hint(),
             Self::Digest(error) => error.hint(),
             Self::Points(error) => error.hint(),
+            Self::NumberTable(error) => error.hint(),
         }
     }
 
@@ -113,7 +119,8 @@ impl DocumentError {
             | Self::Patch(PatchError::Json(error))
             | Self::PatchSet(PatchSetError::Json(error) | PatchSetError::Digest(DigestError::Json(error)))
             | Self::Digest(DigestError::Json(error))
-            | Self::Points(PointsError::Json(error)) => Some(error),
+            | Self::Points(PointsError::Json(error))
+            | Self::NumberTable(NumberTableError::Json(error)) => Some(error),
             _ => None,
         }
     }

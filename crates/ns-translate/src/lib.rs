@@ -57,7 +57,7 @@
 //! | documents of several parts | `patchset`, `workspace` |
 //! | workspaces and patches | `patch`, `pyhf` |
 //! | a text with its digest | `document_text` |
-//! | documents | `digest`, `kind` (how each is recognised), `points`, `toys` |
+//! | documents | `digest`, `kind` (how each is recognised), `number_table`, `points`, `toys` |
 //! | syntax | `json` |
 //! | bytes | `source`, `text` |
 //! | tools | `hint`, `message`, `place`, `whole_file` |
@@ -78,6 +78,7 @@ mod json;
 mod kind;
 mod load;
 mod message;
+mod number_table;
 mod place;
 mod points;
 mod source;
@@ -90,6 +91,7 @@ pub use json::{FoundValue, JsonError, SyntaxProblem, python_json};
 pub use kind::{DocumentKind, WrongDocumentError};
 pub use load::{LoadRequest, LoadedWorkspace, load, load_document, load_document_with};
 pub use message::full_message;
+pub use number_table::{NumberTable, NumberTableError, read_number_table};
 pub use place::{DocumentPlace, TextPosition};
 pub use points::{PointsError, read_points};
 pub use source::{DocumentSource, SourceError, read_bytes};

@@ -123,6 +123,12 @@ struct Limits {
     unpacked: u64,
 }
 
+/// Returns the limit after decompression; the usual one where the variable in the environment is
+/// not a number.
+pub(crate) fn unpacked_limit_now() -> u64 {
+    unpacked_limit(std::env::var_os(UNPACKED_LIMIT)).unwrap_or(UNPACKED_SIZE_LIMIT)
+}
+
 /// Returns the limit after decompression, where `given` is the variable in the environment.
 fn unpacked_limit(given: Option<OsString>) -> Result<u64, SourceError> {
     let Some(given) = given.filter(|given| !given.is_empty()) else { return Ok(UNPACKED_SIZE_LIMIT) };

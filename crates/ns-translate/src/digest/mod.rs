@@ -85,6 +85,20 @@ pub(crate) fn digest_of_canonical(canonical: &str, algorithm: DigestAlgorithm) -
     }
 }
 
+/// Returns the SHA-256 digest of numbers: of the bytes of little-endian doubles.
+///
+/// ```
+/// // python3 -c "import hashlib, struct; print(hashlib.sha256(struct.pack('<2d', 1, 2)).hexdigest())"
+/// let digest = ns_translate::digest::sha256_of_numbers(&[1.0, 2.0]);
+/// assert_eq!(digest, "dc91ce9a50ddc828740aa26743716897fdb2bb64f1db662fe263a59be56145ae");
+/// ```
+#[must_use]
+pub fn sha256_of_numbers(values: &[f64]) -> String {
+    let mut state = Sha256::new();
+    values.iter().for_each(|value| state.update(value.to_le_bytes()));
+    hex(&state.finalize())
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -19,4 +19,4 @@ pub use file::{ToyFile, ToyFileMode};
 pub use identity::{Shard, ToyRunIdentity};
 pub use layout::{ColumnKind, RecordColumn, RecordLayout};
 pub use merge::{MergedToys, merge};
-pub use record::{FitRecordFormat, ToyFitRecord, ToyFitStatus, ToyTestRecord};
+pub use record::{DataSetRecord, DataSetRecordFormat, FitRecordFormat, ToyFitRecord, ToyFitStatus, ToyTestRecord};

@@ -144,6 +144,91 @@ impl FitRecordFormat {
     }
 }
 
+/// The fit of a data set of the caller as a file has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DataSetRecord {
+    /// The row of the data set.
+    pub data_set: u64,
+    /// How its fit ended.
+    pub status: ToyFitStatus,
+    /// 2·(-ln L) at the minimum; NaN if the fit did not converge.
+    pub twice_nll: f64,
+    /// The parameters that the file holds, in the order of the model.
+    pub bestfit: Vec<f64>,
+    /// Their uncertainties; `None` if they were not computed.
+    pub uncertainties: Option<Vec<f64>>,
+}
+
+/// The layout of the records of fits of data sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DataSetRecordFormat {
+    /// The number of parameters of a record.
+    pub n_parameters: usize,
+    /// Whether records have uncertainties.
+    pub has_uncertainties: bool,
+}
+
+impl DataSetRecordFormat {
+    /// Returns the columns of a record.
+    #[must_use]
+    pub fn layout(self) -> RecordLayout {
+        let parameters = ColumnKind::F64s(self.n_parameters);
+        let mut columns = vec![
+            ("data_set", ColumnKind::U64),
+            ("status", ColumnKind::U8),
+            ("twice_nll", ColumnKind::F64),
+            ("bestfit", parameters),
+        ];
+        columns.extend(self.has_uncertainties.then_some(("uncertainties", parameters)));
+        RecordLayout::new(&columns)
+    }
+
+    /// Returns the number of bytes of a record.
+    #[must_use]
+    pub fn record_bytes(self) -> usize {
+        17 + 8 * self.n_parameters * (1 + usize::from(self.has_uncertainties))
+    }
+
+    /// Appends the bytes of `fit` to `out`.
+    ///
+    /// # Panics
+    /// If `fit` has another number of parameters than the format.
+    pub fn encode(self, fit: &DataSetRecord, out: &mut Vec<u8>) {
+        assert_eq!(fit.bestfit.len(), self.n_parameters, "parameters of a record");
+        out.extend(fit.data_set.to_le_bytes());
+        out.push(fit.status.code());
+        let uncertainties = fit.uncertainties.iter().flatten().filter(|_| self.has_uncertainties);
+        let numbers = [fit.twice_nll].into_iter().chain(fit.bestfit.iter().copied()).chain(uncertainties.copied());
+        numbers.for_each(|number| out.extend(number.to_le_bytes()));
+    }
+
+    /// Returns the fit whose record is `bytes`; an unknown code is [`ToyFitStatus::NotFinite`].
+    ///
+    /// # Panics
+    /// If `bytes` is not one record long.
+    #[must_use]
+    pub fn decode(self, bytes: &[u8]) -> DataSetRecord {
+        assert_eq!(bytes.len(), self.record_bytes(), "bytes of a record");
+        let (bestfit, uncertainties) = bytes[17..].split_at(8 * self.n_parameters);
+        let numbers = |bytes: &[u8]| bytes.chunks_exact(8).map(number).collect();
+        DataSetRecord {
+            data_set: u64::from_le_bytes(eight(bytes)),
+            status: ToyFitStatus::from_code(bytes[8]).unwrap_or(ToyFitStatus::NotFinite),
+            twice_nll: number(&bytes[9..]),
+            bestfit: numbers(bestfit),
+            uncertainties: self.has_uncertainties.then(|| numbers(uncertainties)),
+        }
+    }
+
+    /// Returns whether a record is a sound one of data set `data_set`: what follows a torn write is
+    /// not.
+    #[must_use]
+    pub fn is_of(self, bytes: &[u8], data_set: u64) -> bool {
+        let begins = FitRecordFormat { n_parameters: 0, has_poi_uncertainty: false };
+        begins.is_of(bytes, data_set)
+    }
+}
+
 /// The test statistic of a toy as a file has it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ToyTestRecord {
@@ -226,6 +311,20 @@ mod tests {
                 assert_eq!(format.decode(&bytes), fit);
                 assert!(format.is_of(&bytes, 7) && !format.is_of(&bytes, 8));
             }
+        }
+    }
+
+    #[test]
+    fn fits_of_data_sets_are_decoded_as_they_were_encoded() {
+        for uncertainties in [None, Some(vec![0.1, 0.2])] {
+            let format = DataSetRecordFormat { n_parameters: 2, has_uncertainties: uncertainties.is_some() };
+            let status = ToyFitStatus::Converged;
+            let fit = DataSetRecord { data_set: 7, status, twice_nll: -1.5, bestfit: vec![1.0, -2.0], uncertainties };
+            let mut bytes = Vec::new();
+            format.encode(&fit, &mut bytes);
+            assert_eq!((bytes.len(), format.layout().record_bytes()), (format.record_bytes(), format.record_bytes()));
+            assert_eq!(format.decode(&bytes), fit);
+            assert!(format.is_of(&bytes, 7) && !format.is_of(&bytes, 8));
         }
     }
 
