@@ -3,6 +3,7 @@
 
 use crate::Answer;
 use crate::curves::Curves;
+use crate::fits::FitsSummary;
 use crate::goodness::{Goodness, GoodnessByToys};
 use crate::toy_tests::ToyTestResult;
 use crate::toys::ToysSummary;
@@ -72,6 +73,13 @@ impl Alarm for Goodness {
 }
 
 impl Alarm for ToysSummary {
+    fn alarm(&self) -> Option<String> {
+        let warnings = self.warnings();
+        joined(!warnings.is_empty(), &warnings)
+    }
+}
+
+impl Alarm for FitsSummary {
     fn alarm(&self) -> Option<String> {
         let warnings = self.warnings();
         joined(!warnings.is_empty(), &warnings)

@@ -3,6 +3,7 @@
 //! An error holds names and values. Its text depends on the face that shows it, because the command
 //! spells a setting `--fix` where Python and Rust call it `fixed`: see [`Error::message`].
 
+use crate::data_sets::DataSetsError;
 use crate::stored::StoredFitError;
 use ns_compute::accel::AccelError;
 use ns_core::CompileError;
@@ -547,6 +548,9 @@ pub enum Error {
     /// A stored fit that cannot be used.
     #[error(transparent)]
     StoredFit(#[from] StoredFitError),
+    /// Data sets that are not of the model.
+    #[error(transparent)]
+    DataSets(#[from] DataSetsError),
     /// A model whose matrices do not fit into memory.
     #[error(transparent)]
     TooLarge(#[from] ModelTooLarge),
@@ -610,6 +614,7 @@ impl Hint for Error {
             Self::Document(error) => error.hint(),
             Self::Compile(error) => error.hint(),
             Self::Settings(error) => error.hint(face),
+            Self::DataSets(error) => error.hint(),
             Self::Device(error) => error.hint(),
             Self::StoredFit(error) => error.hint().map(str::to_owned),
             Self::TooLarge(_) if face == Face::Command => Some(

@@ -43,12 +43,16 @@
 //! | [`ranking`](Analysis::ranking) | [`RankingRequest`](ranking::RankingRequest) | impacts of nuisance parameters |
 //! | [`goodness`](Analysis::goodness) | [`GoodnessRequest`](goodness::GoodnessRequest) | distance to the saturated model, by toys too |
 //! | [`toys`](Analysis::toys) | [`ToysRequest`](toys::ToysRequest) | fits of toys, passed to a sink |
+//! | [`fits`](Analysis::fits) | [`FitsRequest`](fits::FitsRequest) | fits of many data sets, passed to a sink |
 //! | [`hypotest_toys`](Analysis::hypotest_toys) | [`ToyTestRequest`](toy_tests::ToyTestRequest) | CLs by toys |
 //! | [`yields`](Analysis::yields), [`report`](Analysis::report) | | yields before and after a fit; a summary of one fit |
 //!
 //! [`CompiledModel::check`] looks for problems of a model before any fit;
 //! [`CompiledModel::evaluate`] returns -ln L, its gradient and expected data at given points.
 //! [`SignalGrid`](patchsets::SignalGrid) asks the same question of every patch of a patch set.
+//! [`bootstrap`](bootstrap::bootstrap) makes replicas of histograms, and
+//! [`replica_covariance`](replicas::replica_covariance) reads the covariance of two analyses from
+//! their fits.
 //!
 //! The types of the engine that these requests and results are made of are re-exported here, so
 //! that a program needs no other crate.
@@ -68,14 +72,17 @@
 pub mod alarm;
 pub mod analysis;
 pub mod answer;
+pub mod bootstrap;
 pub mod cancel;
 pub mod check;
 pub mod curves;
+pub mod data_sets;
 pub mod device;
 pub mod document;
 pub mod error;
 pub mod evaluate;
 pub mod fit;
+pub mod fits;
 pub mod goodness;
 pub mod hypothesis;
 pub mod model;
@@ -85,6 +92,7 @@ pub mod projection;
 pub mod provenance;
 pub mod ranking;
 pub mod regions;
+pub mod replicas;
 pub mod settings;
 pub mod stored;
 pub mod toy_tests;
@@ -106,7 +114,7 @@ pub use ns_inference::FitResult;
 pub use ns_inference::monitor::{Monitor, NoMonitor};
 pub use ns_inference::scan::ScanValues;
 pub use ns_inference::test_statistic::TestStatistic;
-pub use ns_translate::{DocumentSource, LoadRequest};
+pub use ns_translate::{DocumentSource, LoadRequest, NumberTable};
 
 /// The examples of `docs/rust.md`, run as tests.
 #[cfg(doctest)]

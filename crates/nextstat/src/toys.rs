@@ -207,7 +207,7 @@ impl Analysis {
     }
 
     /// Resolves the parameters in files and documents: the named ones in the model's order, or all.
-    fn written(&self, names: &[String]) -> Result<Vec<usize>, SettingsError> {
+    pub(crate) fn written(&self, names: &[String]) -> Result<Vec<usize>, SettingsError> {
         let parameters = &self.model().parameters;
         let mut wanted = vec![names.is_empty(); parameters.len()];
         for name in names {
@@ -249,6 +249,11 @@ impl Analysis {
 
     /// Returns the settings that every run of toys depends on.
     pub(crate) fn toy_settings(&self, aux: AuxTreatment) -> Map<String, Value> {
+        self.run_settings().into_iter().chain([("aux".to_owned(), json!(aux))]).collect()
+    }
+
+    /// Returns the settings that the fits of every run depend on.
+    pub(crate) fn run_settings(&self) -> Map<String, Value> {
         let (model, settings) = (self.model(), self.settings());
         let (asimov, asimov_at) = match &settings.data {
             DataSource::Asimov(AsimovPoint { poi, parameters, .. }) => (poi.value(), by_name(parameters)),
@@ -268,7 +273,6 @@ impl Analysis {
             ("asimov_at".to_owned(), Value::Object(asimov_at)),
             ("multi_start".to_owned(), json!(settings.multi_start)),
             ("seed".to_owned(), json!(settings.seed)),
-            ("aux".to_owned(), json!(aux)),
             ("par_names".to_owned(), json!(model.parameters.names)),
         ];
         settings.into_iter().chain(masked).collect()
@@ -379,7 +383,7 @@ pub fn row(fit: &ToyFitRecord) -> Value {
 }
 
 /// Returns the status that files and documents have for an outcome.
-fn status(outcome: Outcome) -> ToyFitStatus {
+pub(crate) fn status(outcome: Outcome) -> ToyFitStatus {
     match outcome {
         Outcome::Converged => ToyFitStatus::Converged,
         Outcome::IterationLimit => ToyFitStatus::IterationLimit,

@@ -5,7 +5,8 @@ use std::path::Path;
 
 /// The layers from the bottom to the top.
 const LAYERS: &[&[&str]] = &[
-    &["cancel", "document", "number", "stored"],
+    &["bootstrap", "cancel", "document", "number", "replicas", "stored"],
+    &["data_sets"],
     &["error"],
     &["device", "settings"],
     &["model", "regions"],
@@ -13,7 +14,7 @@ const LAYERS: &[&[&str]] = &[
     &["provenance"],
     &["answer"],
     &["curves", "fit", "hypothesis", "patchsets", "ranking", "toys"],
-    &["goodness", "toy_tests", "yields"],
+    &["fits", "goodness", "toy_tests", "yields"],
     &["alarm", "projection"],
 ];
 

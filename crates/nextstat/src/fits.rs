@@ -1,0 +1,237 @@
+//! Fits of many data sets of the caller: bootstrap replicas, systematic variations of the data.
+//!
+//! All start at the best fit to the nominal data, and each is searched as a single fit is. Fits go
+//! to a sink as they come, and the result is their summary; [`DataSetRecord`] is one fit as files
+//! have it, and [`row`] as documents do.
+
+use crate::answer::{Answer, Document};
+use crate::data_sets::DataSets;
+use crate::toys::status;
+use crate::{Analysis, Error};
+use ns_inference::data_sets::{DataSetFit, DataSetFitter, DataTable};
+use ns_inference::monitor::Monitor;
+use ns_inference::toys::{RunStatus, ToyRun};
+use ns_inference::{FitOptions, FitResult, Problem, Uncertainties, fit};
+use ns_translate::NumberTable;
+use ns_translate::digest::sha256_of_numbers;
+use ns_translate::toys::{DataSetRecord, DataSetRecordFormat, Shard, ToyRunIdentity};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+mod summary;
+
+pub use summary::{FitsSummary, ParameterSummary};
+
+/// The kind of files of fits of data sets.
+pub const KIND: &str = "data_sets";
+
+/// Data sets, and what is kept of their fits.
+///
+/// ```
+/// use nextstat::fits::FitsRequest;
+/// use nextstat::{Analysis, CompiledModel, Error, NoMonitor, NumberTable, Settings};
+///
+/// # let workspace = std::fs::read("../../examples/simple.json").unwrap();
+/// # let model = CompiledModel::from_json(&workspace, &Default::default())?;
+/// let table = NumberTable { values: vec![51.0, 48.0, 57.0, 63.0, 60.0, 55.0], n_rows: 3, n_columns: 2 };
+/// let analysis = Analysis::new(&model, &Settings::default())?;
+/// let mut fits = analysis.fits(&FitsRequest::new(table))?;
+/// let mut signal_strengths = Vec::new();
+/// fits.run(&NoMonitor, |_, more| {
+///     signal_strengths.extend(more.iter().map(|fit| fit.bestfit[0]));
+///     Ok::<(), Error>(())
+/// })?;
+/// assert_eq!(signal_strengths.len(), 3);
+/// assert_eq!(fits.answer()?.result.n_failed(), 0);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct FitsRequest {
+    /// The data sets in rows (N × B or N × (B + K)): event counts of all channels in the order of
+    /// the model, those of masked bins included, then auxiliary data. Rows without auxiliary data
+    /// get those of the nominal data.
+    pub data: Arc<NumberTable>,
+    /// Parameters in files and documents: names, or all if empty.
+    pub parameters: Vec<String>,
+    /// Whether to compute the standard deviations of the parameters in every data set.
+    pub uncertainties: bool,
+}
+
+impl FitsRequest {
+    /// Asks for the best fits of `data`, with all parameters.
+    #[must_use]
+    pub fn new(data: NumberTable) -> Self {
+        Self { data: Arc::new(data), parameters: Vec::new(), uncertainties: false }
+    }
+}
+
+impl Analysis {
+    /// Prepares the fits of many data sets: fits the nominal data, which are those of the settings,
+    /// and none of the data sets yet.
+    ///
+    /// # Errors
+    /// [`Error::DataSets`] with the place of the first number that is not valid; names that the
+    /// model does not have; a device that is not available; too little memory.
+    pub fn fits(&self, request: &FitsRequest) -> Result<DataSetFits, Error> {
+        let data = DataSets::new(self.whole_model(), &request.data)?;
+        let written = self.written(&request.parameters)?;
+        self.device()?;
+        let options = FitOptions { uncertainties: Uncertainties::Hessian, ..self.options().clone() };
+        let nominal = fit(&mut Problem::new(self.model(), &mut self.likelihood()?, &options));
+        let format = DataSetRecordFormat { n_parameters: written.len(), has_uncertainties: request.uncertainties };
+        let start = self.start_of_fits(&nominal);
+        let identity = self.identity_of_fits(&data, &start, &written, format);
+        let summary = FitsSummary::new(self.model(), &nominal, &written, &identity);
+        Ok(DataSetFits { analysis: self.clone(), data, start, written, format, identity, summary })
+    }
+
+    /// Returns where the fits of data sets start (P): at the best fit to the nominal data, or at
+    /// the starting values if there is none.
+    fn start_of_fits(&self, nominal: &FitResult) -> Vec<f64> {
+        if nominal.converged {
+            return nominal.bestfit.clone();
+        }
+        self.options().start.clone().unwrap_or_else(|| self.model().parameters.init.clone())
+    }
+
+    fn identity_of_fits(
+        &self,
+        data: &DataSets,
+        start: &[f64],
+        written: &[usize],
+        format: DataSetRecordFormat,
+    ) -> ToyRunIdentity {
+        let mut settings = self.run_settings();
+        let names: Vec<&String> = written.iter().map(|&i| &self.model().parameters.names[i]).collect();
+        let table = data.table();
+        settings.extend([
+            ("start".to_owned(), json!(start)),
+            ("data_sha256".to_owned(), json!(sha256_of_numbers(&table.values))),
+            ("n_columns".to_owned(), json!(table.n_columns)),
+            ("parameters".to_owned(), json!(names)),
+        ]);
+        self.identity_of(KIND, settings, format.layout(), data.n_sets(), Shard::WHOLE)
+    }
+}
+
+/// Fits of data sets: run them once, then take the answer.
+#[derive(Debug)]
+pub struct DataSetFits {
+    analysis: Analysis,
+    data: DataSets,
+    /// Where fits start (P).
+    start: Vec<f64>,
+    written: Vec<usize>,
+    format: DataSetRecordFormat,
+    identity: ToyRunIdentity,
+    summary: FitsSummary,
+}
+
+impl DataSetFits {
+    /// Returns everything that the fits depend on, for the document beside a file of them.
+    #[must_use]
+    pub fn identity(&self) -> &ToyRunIdentity {
+        &self.identity
+    }
+
+    /// Returns the format of the records of a file.
+    #[must_use]
+    pub fn format(&self) -> DataSetRecordFormat {
+        self.format
+    }
+
+    /// Returns the summary of the fits so far.
+    #[must_use]
+    pub fn summary(&self) -> &FitsSummary {
+        &self.summary
+    }
+
+    /// Returns `fit` as files and documents have it.
+    #[must_use]
+    pub fn record(&self, fit: &DataSetFit) -> DataSetRecord {
+        let written = |values: &[f64]| self.written.iter().map(|&i| values[i]).collect();
+        DataSetRecord {
+            data_set: fit.data_set,
+            status: status(fit.outcome),
+            twice_nll: fit.twice_nll,
+            bestfit: written(&fit.bestfit),
+            uncertainties: fit.uncertainties.as_deref().map(written),
+        }
+    }
+
+    /// Counts the next data set, which was fitted before, so that it is not fitted again.
+    pub fn resume(&mut self, record: &DataSetRecord) {
+        self.summary.add(record.status, &record.bestfit);
+    }
+
+    /// Fits the data sets that are left, and passes the fits to `sink`, in order and many at a
+    /// time.
+    ///
+    /// # Errors
+    /// Those of `sink`; a device that is not available; too little memory.
+    pub fn run<E: From<Error>>(
+        &mut self,
+        monitor: &dyn Monitor,
+        mut sink: impl FnMut(&Self, Vec<DataSetFit>) -> Result<(), E>,
+    ) -> Result<RunStatus, E> {
+        let mut summary = self.summary.clone();
+        let n_sets = self.data.n_sets();
+        let run = ToyRun { whole: Some([0, n_sets]), ..self.analysis.run(monitor)? };
+        let likelihood = self.analysis.likelihood()?;
+        let mut written = Vec::with_capacity(self.written.len());
+        let ended = self.fitter().run(&likelihood, summary.n_done()..n_sets, &run, |fits| {
+            for fit in &fits {
+                written.clear();
+                written.extend(self.written.iter().map(|&i| fit.bestfit[i]));
+                summary.add(status(fit.outcome), &written);
+            }
+            sink(self, fits)
+        })?;
+        summary.ended = ended;
+        self.summary = summary;
+        Ok(ended)
+    }
+
+    fn fitter(&self) -> DataSetFitter<'_> {
+        let (model, table) = (self.analysis.model(), self.data.table());
+        let table = DataTable {
+            values: &table.values,
+            n_columns: table.n_columns,
+            n_bins: self.data.n_bins(),
+            masked: self.analysis.masked_bins(),
+            aux: &self.analysis.data().aux,
+        };
+        let (options, start) = (self.analysis.options(), &self.start);
+        DataSetFitter { model, options, table, start, wants_uncertainties: self.format.has_uncertainties }
+    }
+
+    /// Returns the summary of the fits that were run.
+    ///
+    /// # Errors
+    /// A device that failed: its fits are then not to be used.
+    pub fn answer(&self) -> Result<Answer<FitsSummary>, Error> {
+        self.analysis.answer(self.summary.clone())
+    }
+}
+
+impl Document for FitsSummary {
+    /// The summary; `data_sets` is empty, because fits went to the sink.
+    fn fields(answer: &Answer<Self>) -> Value {
+        Value::Object(answer.result.fields())
+    }
+}
+
+/// Returns the row of a document for a fit.
+#[must_use]
+pub fn row(fit: &DataSetRecord) -> Value {
+    let mut row = json!({
+        "data_set": fit.data_set,
+        "status": fit.status.as_str(),
+        "twice_nll": fit.twice_nll,
+        "bestfit": fit.bestfit,
+    });
+    if let Some(uncertainties) = &fit.uncertainties {
+        row["uncertainties"] = json!(uncertainties);
+    }
+    row
+}

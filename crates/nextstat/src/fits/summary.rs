@@ -1,0 +1,206 @@
+//! Counts, means, standard deviations and correlations over the fits of many data sets.
+
+use crate::document::VERSION;
+use ns_core::Model;
+use ns_inference::FitResult;
+use ns_inference::replicas::ReplicaMoments;
+use ns_inference::toys::RunStatus;
+use ns_translate::toys::{ToyFitStatus, ToyRunIdentity};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// A parameter over the data sets whose fits converged.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ParameterSummary {
+    /// Its name.
+    pub parameter: String,
+    /// The best fit to the nominal data; `None` if it did not converge.
+    pub bestfit: Option<f64>,
+    /// The uncertainty of that fit, from the Hessian.
+    pub uncertainty: Option<f64>,
+    /// The mean; `None` if no fit converged.
+    pub mean: Option<f64>,
+    /// The standard deviation; `None` if fewer than two fits converged.
+    pub standard_deviation: Option<f64>,
+}
+
+/// Counts and moments of the fits of many data sets, with their diagnosis.
+#[derive(Debug, Clone)]
+pub struct FitsSummary {
+    measurement: String,
+    /// The digest of the data sets.
+    data_sha256: Value,
+    n_wanted: u64,
+    by_status: [u64; ToyFitStatus::ALL.len()],
+    moments: ReplicaMoments,
+    /// The names of the written parameters (W).
+    names: Vec<String>,
+    /// The place of the parameter of interest among them.
+    poi: Option<usize>,
+    nominal: NominalFit,
+    /// How the run ended.
+    pub(super) ended: RunStatus,
+}
+
+/// The fit to the nominal data, with the written parameters (W).
+#[derive(Debug, Clone)]
+struct NominalFit {
+    converged: bool,
+    twice_nll: f64,
+    bestfit: Vec<f64>,
+    uncertainties: Vec<Option<f64>>,
+    warnings: Vec<String>,
+}
+
+impl FitsSummary {
+    /// Starts the summary of the run `identity`, of which the parameters `written` (W) are kept.
+    pub(super) fn new(model: &Model, nominal: &FitResult, written: &[usize], identity: &ToyRunIdentity) -> Self {
+        let poi = model.poi().and_then(|poi| written.iter().position(|&i| i == poi));
+        let nominal = NominalFit {
+            converged: nominal.converged,
+            twice_nll: nominal.twice_nll,
+            bestfit: written.iter().map(|&i| nominal.bestfit[i]).collect(),
+            uncertainties: written.iter().map(|&i| nominal.uncertainties[i]).collect(),
+            warnings: nominal.warnings.clone(),
+        };
+        Self {
+            measurement: model.measurement.clone(),
+            data_sha256: identity.settings.get("data_sha256").cloned().unwrap_or_default(),
+            n_wanted: identity.n_toys,
+            by_status: [0; ToyFitStatus::ALL.len()],
+            moments: ReplicaMoments::new(written.len()),
+            names: written.iter().map(|&i| model.parameters.names[i].clone()).collect(),
+            poi,
+            nominal,
+            ended: RunStatus::Done,
+        }
+    }
+
+    /// Counts a fit with these values of the written parameters (W).
+    pub(super) fn add(&mut self, status: ToyFitStatus, bestfit: &[f64]) {
+        self.by_status[usize::from(status.code())] += 1;
+        if status == ToyFitStatus::Converged {
+            self.moments.add(bestfit);
+        }
+    }
+
+    /// Returns the number of data sets that were fitted.
+    #[must_use]
+    pub fn n_done(&self) -> u64 {
+        self.by_status.iter().sum()
+    }
+
+    /// Returns the number of data sets whose fit converged.
+    #[must_use]
+    pub fn n_converged(&self) -> u64 {
+        self.by_status[0]
+    }
+
+    /// Returns the number of data sets whose fit did not converge.
+    #[must_use]
+    pub fn n_failed(&self) -> u64 {
+        self.n_done() - self.n_converged()
+    }
+
+    /// Returns `true` if all data sets were fitted.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.n_done() >= self.n_wanted
+    }
+
+    /// Returns `true` if the monitor cancelled the run.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        self.ended == RunStatus::Cancelled
+    }
+
+    /// Returns `true` if every fit converged, that to the nominal data included.
+    #[must_use]
+    pub fn converged(&self) -> bool {
+        self.nominal.converged && self.n_failed() == 0
+    }
+
+    /// Returns the means, covariances and correlations of the written parameters over the fits that
+    /// converged.
+    #[must_use]
+    pub fn moments(&self) -> &ReplicaMoments {
+        &self.moments
+    }
+
+    /// Returns the place of the parameter of interest in [`Self::parameters`].
+    #[must_use]
+    pub fn poi(&self) -> Option<usize> {
+        self.poi
+    }
+
+    /// Returns the written parameters.
+    #[must_use]
+    pub fn parameters(&self) -> Vec<ParameterSummary> {
+        let is_known = |_: &f64| self.nominal.converged;
+        let one = |(i, name): (usize, &String)| ParameterSummary {
+            parameter: name.clone(),
+            bestfit: Some(self.nominal.bestfit[i]).filter(is_known),
+            uncertainty: self.nominal.uncertainties[i].filter(is_known),
+            mean: (self.n_converged() > 0).then(|| self.moments.mean()[i]),
+            standard_deviation: self.moments.standard_deviation(i),
+        };
+        self.names.iter().enumerate().map(one).collect()
+    }
+
+    /// Returns the correlations of the written parameters (W × W); `None` where one of the two does
+    /// not vary.
+    #[must_use]
+    pub fn correlation(&self) -> Vec<Vec<Option<f64>>> {
+        let n = self.names.len();
+        (0..n).map(|i| (0..n).map(|j| self.moments.correlation(i, j)).collect()).collect()
+    }
+
+    /// Returns what a reader should know before using the fits.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let (n_done, n_wanted) = (self.n_done(), self.n_wanted);
+        let interrupted = (!self.is_complete()).then(|| format!("interrupted after {n_done} of {n_wanted} data sets"));
+        let failed = (self.n_failed() > 0)
+            .then(|| format!("the fits of {} of {n_done} data sets did not converge", self.n_failed()));
+        let nominal = (!self.nominal.converged).then(|| {
+            let why = self.nominal.warnings.join("; ");
+            format!("the fit to the nominal data, at whose minimum fits should start, did not converge: {why}")
+        });
+        [interrupted, failed, nominal].into_iter().flatten().collect()
+    }
+
+    /// Returns the document's entries; `data_sets` is empty.
+    #[must_use]
+    pub fn fields(&self) -> Map<String, Value> {
+        let failed = ToyFitStatus::ALL.into_iter().zip(self.by_status).skip(1).filter(|(_, n)| *n > 0);
+        let failures: Map<String, Value> = failed.map(|(status, n)| (status.as_str().to_owned(), json!(n))).collect();
+        let parameters = self.parameters();
+        let poi = self.poi.map(|index| {
+            let ParameterSummary { parameter, bestfit, uncertainty, .. } = &parameters[index];
+            json!({"name": parameter, "index": index, "bestfit": bestfit, "uncertainty": uncertainty})
+        });
+        let twice_nll = Some(self.nominal.twice_nll).filter(|_| self.nominal.converged);
+        let fields = json!({
+            "measurement": self.measurement,
+            "data_sha256": self.data_sha256,
+            "nextstat_version": VERSION,
+            "par_names": self.names,
+            "poi": poi,
+            "nominal": {"converged": self.nominal.converged, "twice_nll": twice_nll},
+            "complete": self.is_complete(),
+            "converged": self.converged(),
+            "n_data_sets": self.n_wanted,
+            "n_done": self.n_done(),
+            "n_failed": self.n_failed(),
+            "failures": failures,
+            "parameters": parameters,
+            "correlation": self.correlation(),
+            "warnings": self.warnings(),
+            "data_sets": [],
+        });
+        match fields {
+            Value::Object(fields) => fields,
+            _ => Map::new(),
+        }
+    }
+}
