@@ -1,5 +1,6 @@
 //! Errors of the command: those of the libraries, and those of its own arguments and files.
 
+use nextstat::data_sets::DataSetsError;
 use nextstat::error::SettingsError;
 use nextstat::stored::StoredFitError;
 use nextstat::{Face, Hint};
@@ -76,11 +77,22 @@ pub(crate) enum CliError {
     /// A grid that does not ascend.
     #[error("the grid starts at {start}, which is not below its end {stop}")]
     EmptyGrid { start: f64, stop: f64 },
+    /// A table that does not have data sets of the model.
+    #[error("in {name}: {error}")]
+    DataSets {
+        /// The table in backticks, or `standard input`.
+        name: String,
+        /// The problem.
+        error: DataSetsError,
+    },
+    /// Fits that are not divided into shards.
+    #[error("{name} has fits of data sets, which are not divided into shards")]
+    NotDivided { name: String },
     /// A file of toys that cannot be written, continued or merged.
     #[error(transparent)]
     ToyFile(#[from] ToyFileError),
     /// An option that needs a file of toys.
-    #[error("`{option}` needs a file of toys: `{file}`")]
+    #[error("`{option}` needs a NumPy file: `{file}`")]
     NeedsToyFile { option: &'static str, file: &'static str },
     /// A file of toys without the statistic of the data.
     #[error("the document beside {name} does not contain the observed statistic")]
@@ -152,6 +164,7 @@ impl CliError {
                 Some("`nextstat patchset apply` writes a workspace with a patch of a set applied".to_owned())
             }
             Self::NotRewritable(error) => error.hint(),
+            Self::DataSets { error, .. } => error.hint(),
             Self::ToyFile(error) => error.hint(),
             Self::Library(error) => error.hint(Face::Command),
             Self::Compile { error, .. } => error.hint(),

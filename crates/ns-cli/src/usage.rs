@@ -31,6 +31,7 @@ const ELSEWHERE: &[(&str, Option<&str>, &str)] = &[
     ("--ntoys", None, "`--n-toys N` is the number of toys"),
     ("--calctype", Some("limit"), "limits are by formulas; `hypotest-toys` tests one value by toys"),
     ("--toys", None, "`toys`, `hypotest-toys` and `gof --toys N` throw toys"),
+    ("--data", None, "`fits --data FILE` fits data sets of your own"),
     ("--channels", None, "`--fit-channels 'CR_*'` and `--mask SR` choose channels"),
     (
         "--blind",

@@ -12,6 +12,7 @@ mod digest;
 mod evaluate;
 mod every_patch;
 mod fit;
+mod fits;
 mod gof;
 mod hypotest;
 mod hypotest_toys;
@@ -103,6 +104,8 @@ macro_rules! verbs {
 verbs! {
     /// Fit a model to its data: best-fit parameters, uncertainties, and a verdict on the fit
     Fit: fit::FitArgs,
+    /// Fit many data sets of your own, such as bootstrap replicas
+    Fits: fits::FitsArgs,
     /// Test the goodness of fit: distance to the saturated model, degrees of freedom and p-value,
     /// in total and for each channel
     Gof: gof::GofArgs,

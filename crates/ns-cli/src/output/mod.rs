@@ -5,12 +5,14 @@
 mod args;
 mod progress;
 pub(crate) mod reporter;
+mod rows;
 mod stream;
 pub(crate) mod table;
 
 pub(crate) use args::OutputArgs;
 pub(crate) use progress::Progress;
 pub(crate) use reporter::{Paint, Reporter, escape};
+pub(crate) use rows::RowsDocument;
 pub(crate) use stream::Stream;
 
 use crate::error::CliError;

@@ -1,6 +1,5 @@
 //! `nextstat toys`: an ensemble of toys, thrown and fitted, to JSON or to a NumPy file.
 
-mod document;
 mod merge;
 
 use super::{Command, EXIT_CODES};
@@ -9,13 +8,12 @@ use crate::args::values::{finite, n_toys};
 use crate::args::{DeviceArgs, SetupArgs, ThreadArgs, ToyRunArgs, is_npy};
 use crate::error::CliError;
 use crate::output::reporter::{alarm_if, conditions};
-use crate::output::{OutputArgs, Paint, Progress, Reporter, escape, with_command};
+use crate::output::{OutputArgs, Paint, Progress, Reporter, RowsDocument, escape, with_command};
 use crate::status::Status;
 use clap::{Args, Subcommand, ValueEnum};
-use document::ToysDocument;
 use nextstat::Analysis;
 use nextstat::number::significant;
-use nextstat::toys::{ThrowAt, ToyEnsemble, ToysRequest, ToysSummary};
+use nextstat::toys::{ThrowAt, ToyEnsemble, ToysRequest, ToysSummary, row};
 use ns_translate::toys::{FitRecordFormat, ToyFile};
 use serde_json::json;
 use std::fmt::Write as _;
@@ -163,9 +161,9 @@ impl ThrowArgs {
 
     /// Writes the fits to a document. If the device fails, the document ends with the error.
     fn to_json(&self, analysis: &Analysis, toys: &mut ToyEnsemble) -> Result<(), CliError> {
-        let mut document = ToysDocument::begin(&self.output)?;
+        let mut document = RowsDocument::begin(&self.output, "toys")?;
         let progress = Progress::new(Reporter::new(&self.output), "toys");
-        toys.run(&progress, |toys, fits| fits.iter().try_for_each(|fit| document.toy(&toys.record(fit))))?;
+        toys.run(&progress, |toys, fits| fits.iter().try_for_each(|fit| document.row(&row(&toys.record(fit)))))?;
         drop(progress);
         let answer = toys.answer();
         let device = match &answer {
@@ -175,7 +173,7 @@ impl ThrowArgs {
         let provenance = Some(with_command(&json!({"provenance": analysis.provenance()}))["provenance"].clone());
         let others = [("device", device), ("provenance", provenance)];
         let others = others.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
-        document.end(toys.summary(), others)?;
+        document.end(toys.summary().fields(), others)?;
         Ok(answer.map(|_| ())?)
     }
 }

@@ -4,6 +4,7 @@ mod commands;
 mod devices;
 mod docs;
 mod files;
+mod fits;
 mod gallery;
 mod in_python;
 mod layers;

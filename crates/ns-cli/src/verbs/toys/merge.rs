@@ -1,16 +1,16 @@
 //! `nextstat toys merge`: the shards of a run joined.
 
-use super::document::ToysDocument;
 use super::report;
 use crate::args::files::Files;
 use crate::args::is_npy;
 use crate::error::CliError;
-use crate::output::OutputArgs;
+use crate::output::{OutputArgs, RowsDocument};
 use crate::status::Status;
 use crate::verbs::{Command, hypotest_toys};
 use clap::Args;
+use nextstat::fits;
 use nextstat::toy_tests::{ToyTestResult, observed};
-use nextstat::toys::ToysSummary;
+use nextstat::toys::{ToysSummary, row};
 use ns_inference::toys::{HypotestToys, StatisticSamples};
 use ns_translate::toys::{FitRecordFormat, MergedToys, ToyTestRecord, merge};
 use serde_json::Map;
@@ -36,6 +36,7 @@ impl Command for MergeArgs {
         let merged = merge(&self.files)?;
         match merged.identity.kind.as_str() {
             "hypotest" => self.tests(&merged),
+            fits::KIND => Err(CliError::NotDivided { name: format!("`{}`", self.files[0].display()) }),
             _ => self.fits(&merged),
         }
     }
@@ -57,16 +58,16 @@ impl MergeArgs {
                 true
             })?;
         } else {
-            let mut document = ToysDocument::begin(&self.output)?;
+            let mut document = RowsDocument::begin(&self.output, "toys")?;
             let mut written = Ok(());
             merged.read(|bytes| {
                 let fit = format.decode(bytes);
                 summary.add(&fit);
-                written = document.toy(&fit);
+                written = document.row(&row(&fit));
                 written.is_ok()
             })?;
             written?;
-            document.end(&summary, Map::new())?;
+            document.end(summary.fields(), Map::new())?;
         }
         report(&summary, None, "", &self.output);
         Ok(Status::done_if(summary.n_failed() == 0))

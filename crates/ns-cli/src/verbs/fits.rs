@@ -1,0 +1,199 @@
+//! `nextstat fits`: many data sets of one's own, fitted, to JSON or to a NumPy file.
+
+use super::{Command, EXIT_CODES};
+use crate::args::files::Files;
+use crate::args::values::source;
+use crate::args::{DeviceArgs, SetupArgs, ThreadArgs, is_npy};
+use crate::error::CliError;
+use crate::output::reporter::{alarm_if, conditions};
+use crate::output::table::{Align, table};
+use crate::output::{OutputArgs, Paint, Progress, Reporter, RowsDocument, escape, with_command};
+use crate::status::Status;
+use clap::Args;
+use nextstat::fits::{DataSetFits, FitsRequest, FitsSummary, ParameterSummary, row};
+use nextstat::number::{measured, optional};
+use nextstat::{Analysis, Error};
+use ns_translate::toys::{ToyFile, ToyFileMode};
+use ns_translate::{DocumentError, DocumentSource, NumberTable, read_bytes, read_number_table};
+use serde_json::json;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Parameters that the table shows at most.
+const SHOWN: usize = 20;
+
+/// Arguments of `fits`.
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct FitsArgs {
+    #[command(flatten)]
+    setup: SetupArgs,
+
+    /// Data sets, one in each row: the bins of all channels in the order of the model, or these and
+    /// the auxiliary data; a NumPy file (.npy, or .npz with one array), text with a row on each
+    /// line, or a JSON list of rows; `-` reads standard input
+    #[arg(long, value_name = "FILE", value_parser = source())]
+    data: DocumentSource,
+
+    /// Write this parameter only; the bare name of a vector writes every element; repeatable
+    #[arg(long, value_name = "NAME")]
+    parameter: Vec<String>,
+
+    /// Write the standard deviations of the parameters in every data set too
+    #[arg(long)]
+    uncertainties: bool,
+
+    /// Continue a run with the same arguments that was interrupted or killed; needs a NumPy file
+    #[arg(long)]
+    resume: bool,
+
+    #[command(flatten)]
+    output: OutputArgs,
+
+    #[command(flatten)]
+    threads: ThreadArgs,
+
+    #[command(flatten)]
+    device: DeviceArgs,
+}
+
+impl Command for FitsArgs {
+    fn files(&self) -> Files<'_> {
+        Files::new(&self.setup.model.input, &self.output).reading(Some(&self.data)).with_documents()
+    }
+
+    fn run(self) -> Result<Status, CliError> {
+        let file = self.output.output_file.as_deref().filter(|path| is_npy(path));
+        if file.is_none() && self.resume {
+            return Err(CliError::NeedsToyFile { option: "--resume", file: "--output-file OUT.npy" });
+        }
+        let table = self.table()?;
+        let analysis = self.setup.analysis(&self.threads, &self.device)?;
+        let mut fits = self.prepare(&analysis, table)?;
+        match file {
+            Some(path) => self.to_file(path, &mut fits)?,
+            None => self.to_json(&analysis, &mut fits)?,
+        }
+        let summary = fits.summary();
+        let part = file.filter(|_| summary.is_interrupted()).map(|path| format!("{}.part", path.display()));
+        report(summary, part.as_deref(), &conditions(&analysis), &self.output);
+        Ok(if summary.is_interrupted() { Status::Interrupted } else { Status::done_if(summary.converged()) })
+    }
+}
+
+impl FitsArgs {
+    /// Reads the table of data sets.
+    fn table(&self) -> Result<NumberTable, CliError> {
+        let input = &self.setup.model.input;
+        let workspace = input.workspace.source()?;
+        let mut documents = input.patch.iter().chain([&workspace]);
+        if self.data == DocumentSource::Stdin && documents.any(|source| *source == DocumentSource::Stdin) {
+            return Err(CliError::TwoFromStdin);
+        }
+        let table = read_number_table(&read_bytes(&self.data)?);
+        Ok(table.map_err(|error| DocumentError::from(error).in_file(&self.data.name()))?)
+    }
+
+    fn prepare(&self, analysis: &Analysis, table: NumberTable) -> Result<DataSetFits, CliError> {
+        let request = FitsRequest {
+            parameters: self.parameter.clone(),
+            uncertainties: self.uncertainties,
+            ..FitsRequest::new(table)
+        };
+        analysis.fits(&request).map_err(|error| match error {
+            Error::DataSets(error) => CliError::DataSets { name: self.data.name(), error },
+            other => other.into(),
+        })
+    }
+
+    /// Appends the fits to a file, after those that are in it.
+    fn to_file(&self, path: &Path, fits: &mut DataSetFits) -> Result<(), CliError> {
+        let format = fits.format();
+        let mode = if self.resume { ToyFileMode::Resume } else { ToyFileMode::Fresh };
+        let is_of = |data_set, bytes: &[u8]| format.is_of(bytes, data_set);
+        let mut file = ToyFile::open(path, fits.identity().clone(), mode, is_of)?;
+        file.read(|bytes| {
+            fits.resume(&format.decode(bytes));
+            true
+        })?;
+        let progress = Progress::new(Reporter::new(&self.output), "data sets");
+        fits.run(&progress, |fits, more| {
+            let mut bytes = Vec::with_capacity(more.len() * format.record_bytes());
+            more.iter().for_each(|fit| format.encode(&fits.record(fit), &mut bytes));
+            Ok::<_, CliError>(file.append(&bytes)?)
+        })?;
+        drop(progress);
+        fits.answer()?;
+        if !fits.summary().is_interrupted() {
+            file.finish()?;
+        }
+        Ok(())
+    }
+
+    /// Writes the fits to a document. If the device fails, the document ends with the error.
+    fn to_json(&self, analysis: &Analysis, fits: &mut DataSetFits) -> Result<(), CliError> {
+        let mut document = RowsDocument::begin(&self.output, "data_sets")?;
+        let progress = Progress::new(Reporter::new(&self.output), "data sets");
+        fits.run(&progress, |fits, more| more.iter().try_for_each(|fit| document.row(&row(&fits.record(fit)))))?;
+        drop(progress);
+        let answer = fits.answer();
+        let device = match &answer {
+            Ok(answer) => answer.device.clone(),
+            Err(error) => Some(json!({"error": error.to_string()})),
+        };
+        let provenance = Some(with_command(&json!({"provenance": analysis.provenance()}))["provenance"].clone());
+        let others = [("device", device), ("provenance", provenance)];
+        let others = others.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
+        document.end(fits.summary().fields(), others)?;
+        Ok(answer.map(|_| ())?)
+    }
+}
+
+/// Writes the summary of the fits, which begins with its `conditions`; `part` is the file that has
+/// the fits of an interrupted run.
+fn report(fits: &FitsSummary, part: Option<&str>, conditions: &str, output: &OutputArgs) {
+    let mut warnings = fits.warnings();
+    if let (Some(part), Some(first)) = (part, warnings.first_mut()) {
+        first.push_str(&format!("; they are in `{part}`, and `--resume` continues"));
+    }
+    let alarm = alarm_if(!warnings.is_empty(), &warnings);
+    Reporter::new(output)
+        .summary_or_warning(alarm.as_deref(), |paint| conditions.to_owned() + &summary(fits, alarm.as_deref(), paint));
+}
+
+/// Formats the counts, the parameters that vary, the one of interest first, and the warnings.
+fn summary(fits: &FitsSummary, alarm: Option<&str>, paint: Paint) -> String {
+    let mut text = format!("  {} data sets, {} converged\n", fits.n_done(), fits.n_converged());
+    let varies = |parameter: &ParameterSummary| parameter.standard_deviation.is_some_and(|width| width > 0.0);
+    let mut varying: Vec<(bool, ParameterSummary)> =
+        (0..).zip(fits.parameters()).map(|(i, parameter)| (Some(i) != fits.poi(), parameter)).collect();
+    varying.retain(|(_, parameter)| varies(parameter));
+    varying.sort_by_key(|(is_other, _)| *is_other);
+    if !varying.is_empty() {
+        let columns = [
+            ("parameter", Align::Left),
+            ("nominal", Align::Right),
+            ("mean", Align::Right),
+            ("standard deviation", Align::Right),
+        ];
+        let n = fits.n_converged() as f64;
+        let rows: Vec<Vec<String>> = varying.iter().take(SHOWN).map(|(_, parameter)| cells(parameter, n)).collect();
+        let _ = write!(text, "\n{}", table(&columns, &rows));
+    }
+    if varying.len() > SHOWN {
+        let _ = writeln!(text, "  {} more parameters are in the result", varying.len() - SHOWN);
+    }
+    if let Some(alarm) = alarm {
+        let _ = writeln!(text, "{} {}", paint.alarm("warning:"), escape(alarm));
+    }
+    text
+}
+
+/// Returns the row of a parameter: the fit to the nominal data, and the mean with its error and the
+/// standard deviation over `n` fits.
+fn cells(parameter: &ParameterSummary, n: f64) -> Vec<String> {
+    let ParameterSummary { bestfit, uncertainty, mean, standard_deviation: width, .. } = parameter;
+    let nominal = bestfit.map_or_else(|| "-".to_owned(), |bestfit| measured(bestfit, *uncertainty));
+    let mean = mean.map_or_else(|| "-".to_owned(), |mean| measured(mean, width.map(|width| width / n.sqrt())));
+    vec![escape(&parameter.parameter), nominal, mean, optional(*width, 4)]
+}
