@@ -65,7 +65,7 @@ const OPTIONS: [(&str, &str); 6] = [
 ];
 
 /// Returns `error` with its hint on a line of its own, and as an attribute.
-fn with_hint(py: Python<'_>, error: PyErr, hint: Option<String>) -> PyErr {
+pub(crate) fn with_hint(py: Python<'_>, error: PyErr, hint: Option<String>) -> PyErr {
     let hint = hint.map(|hint| OPTIONS.iter().fold(hint, |hint, (option, argument)| hint.replace(option, argument)));
     // Tracebacks print notes as they are.
     let hint = hint.map(|hint| ns_terminal::escape(&hint).into_owned());
@@ -151,6 +151,7 @@ pub(crate) fn library(py: Python<'_>, error: &nextstat::Error) -> PyErr {
     let made = match error {
         nextstat::Error::Document(error) => return document(py, error),
         nextstat::Error::Compile(error) => return compile(py, error),
+        nextstat::Error::DataSets(_) => DataError::new_err(message),
         nextstat::Error::TooLarge(_) => return PyMemoryError::new_err(message),
         nextstat::Error::Toys(error) => return toys(error),
         nextstat::Error::NoThrowingPoint { .. } => ToyError::new_err(message),

@@ -8,6 +8,7 @@ mod batch;
 mod choice;
 mod convert;
 mod curves;
+mod data_sets;
 mod differentiable;
 mod documents;
 mod error;
@@ -80,6 +81,7 @@ fn _nextstat(module: &Bound<'_, PyModule>) -> PyResult<()> {
     fits::register(module)?;
     tests_of_mu::register(module)?;
     curves::register(module)?;
+    data_sets::register(module)?;
     ranking::register(module)?;
     toys::register(module)?;
     differentiable::register(module)?;

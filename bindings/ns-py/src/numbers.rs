@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 
+use nextstat::NumberTable;
 use ns_core::{Data, Model};
 use ns_inference::parallel;
 use ns_inference::toys::number_of_toys;
@@ -14,7 +15,7 @@ use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyString};
 
 use crate::error;
 use crate::interrupt::VALUES_OF_A_PART;
-use crate::memory::room;
+use crate::memory::{filled, room};
 
 /// Numbers with their shape, of at most two dimensions.
 pub(crate) struct Numbers {
@@ -258,24 +259,44 @@ pub(crate) fn data(model: &Model, values: &Bound<'_, PyAny>) -> PyResult<Data> {
     if let Ok(by_channel) = values.cast::<PyDict>() {
         return data_by_channel(model, by_channel);
     }
-    let all = list(values, "data")?;
+    let all = one_data_set(values)?;
     data_of(model, &all)
 }
 
-/// Reads the bins of every channel.
-fn data_by_channel(model: &Model, by_channel: &Bound<'_, PyDict>) -> PyResult<Data> {
+/// Reads the numbers of one data set.
+fn one_data_set(values: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
+    let found = numbers(values, "data")?;
+    match found.rows {
+        None => Ok(found.values),
+        Some(_) => {
+            let error = error::data("`data` has two dimensions instead of one".to_owned());
+            let hint = "`nextstat.fits` fits a data set for each row".to_owned();
+            Err(error::with_hint(values.py(), error, Some(hint)))
+        }
+    }
+}
+
+/// Returns what `by_channel` has for each channel, in the order of the model.
+fn channels_of<'py>(model: &Model, by_channel: &Bound<'py, PyDict>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     for name in by_channel.keys() {
         if !model.channels.iter().any(|channel| name.eq(channel).unwrap_or(false)) {
             let name = shown(&name);
             return Err(error::data(format!("`data` names the channel `{name}`, which the model does not have")));
         }
     }
+    let values = |channel: &String| {
+        let found = by_channel.get_item(channel)?;
+        found.ok_or_else(|| error::data(format!("`data` has no channel `{channel}`")))
+    };
+    model.channels.iter().map(values).collect()
+}
+
+/// Reads the bins of every channel.
+fn data_by_channel(model: &Model, by_channel: &Bound<'_, PyDict>) -> PyResult<Data> {
     let mut all = Vec::with_capacity(model.n_bins());
-    for (c, channel) in model.channels.iter().enumerate() {
-        let Some(values) = by_channel.get_item(channel)? else {
-            return Err(error::data(format!("`data` has no channel `{channel}`")));
-        };
-        let (found, n_bins) = (list(&values, "data")?, model.channel_bins(c).len());
+    let channels = model.channels.iter().zip(channels_of(model, by_channel)?);
+    for (c, (channel, values)) in channels.enumerate() {
+        let (found, n_bins) = (one_data_set(&values)?, model.channel_bins(c).len());
         if found.len() != n_bins {
             let found = found.len();
             return Err(error::data(format!("channel `{channel}`: {found} data, but the model has {n_bins} bins")));
@@ -283,6 +304,53 @@ fn data_by_channel(model: &Model, by_channel: &Bound<'_, PyDict>) -> PyResult<Da
         all.extend(found);
     }
     data_of(model, &all)
+}
+
+/// Reads a table, the argument called `what`.
+pub(crate) fn table(values: &Bound<'_, PyAny>, what: &str) -> PyResult<NumberTable> {
+    let found = numbers(values, what)?;
+    let (n_rows, n_columns) = match found.rows {
+        Some(0) => (0, 0),
+        Some(n_rows) => (n_rows, found.values.len() / n_rows),
+        None => {
+            let error = error::data(format!("`{what}` has one dimension instead of two"));
+            let hint = format!("`{what}` has a data set in each row; `nextstat.fit` fits one data set");
+            return Err(error::with_hint(values.py(), error, Some(hint)));
+        }
+    };
+    Ok(NumberTable { values: found.values, n_rows, n_columns })
+}
+
+/// Reads many data sets: a row for each (N × B or N × (B + K)), or the rows of each channel by its
+/// name.
+pub(crate) fn number_table(model: &Model, values: &Bound<'_, PyAny>) -> PyResult<NumberTable> {
+    let Ok(by_channel) = values.cast::<PyDict>() else { return table(values, "data") };
+    let mut all = NumberTable::default();
+    let n_columns = model.n_bins();
+    for (c, values) in channels_of(model, by_channel)?.iter().enumerate() {
+        let (channel, bins) = (&model.channels[c], model.channel_bins(c));
+        let found = table(values, "data")?;
+        if c == 0 {
+            let values = filled(0.0, found.n_rows, n_columns, "data sets")?;
+            all = NumberTable { values, n_rows: found.n_rows, n_columns };
+        }
+        if found.n_rows != all.n_rows || (found.n_columns != bins.len() && found.n_rows > 0) {
+            return Err(error::data(format!(
+                "channel `{channel}`: the data have the shape {} × {}, and {} data sets of {} bins have {} × {}",
+                found.n_rows,
+                found.n_columns,
+                all.n_rows,
+                bins.len(),
+                all.n_rows,
+                bins.len()
+            )));
+        }
+        let rows = all.values.chunks_exact_mut(n_columns.max(1));
+        rows.zip(found.values.chunks_exact(bins.len().max(1))).for_each(|(row, bins_of_row)| {
+            row[bins.clone()].copy_from_slice(bins_of_row);
+        });
+    }
+    Ok(all)
 }
 
 /// Reads data of several points: one set for all (B or B + K), or one row for each.

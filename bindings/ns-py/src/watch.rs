@@ -86,6 +86,18 @@ pub(crate) fn watched<T: Send>(
     on_own_thread(py, callback, watch, |monitor| work(&likelihood, monitor))
 }
 
+/// Does `work` without the interpreter's lock.
+///
+/// # Errors
+/// As of [`answer_watched`].
+pub(crate) fn monitored<T: Send>(
+    py: Python<'_>,
+    callback: Option<&Py<PyAny>>,
+    work: impl FnOnce(&dyn Monitor) -> T + Send,
+) -> PyResult<T> {
+    on_own_thread(py, callback, Arc::new(Watch::asking()?), work)
+}
+
 /// Does `work` on a thread of its own while this one asks for signals and tells `callback` how far
 /// it is.
 fn on_own_thread<T: Send>(

@@ -42,6 +42,15 @@ def _keys(text):
     return {key for row in rows for key in re.findall(r"`(\w+)`", row)}
 
 
+def test_the_page_lists_the_keys_of_fits(root, examples_folder):
+    page = (root / "docs/reference/json.md").read_text("utf-8")
+    [part] = [part for part in page.split("\n## ") if part.split("\n")[0] == "fits"]
+    (examples_folder / "data.txt").write_text("57 63\n51 48\n")
+    done = nextstat.command(["fits", "examples/simple.json", "--data", str(examples_folder / "data.txt")])
+    assert done.json().keys() <= _keys(page.split("\n## ")[0]) | _keys(part), "the page lacks keys"
+    assert _keys(part) <= done.json().keys(), "the page has keys that are not written"
+
+
 @pytest.mark.parametrize("subcommand", SUBCOMMANDS)
 def test_the_page_lists_the_keys_of(subcommand, root, examples_folder):
     page = (root / "docs/reference/json.md").read_text("utf-8")

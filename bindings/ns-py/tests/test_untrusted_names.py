@@ -40,6 +40,7 @@ def model(workspace):
 def results(model, workspace):
     poi = "mu" + HIDDEN
     toys = nextstat.fit_toys(model, n_toys=5)
+    fits = nextstat.fits(model, [[57, 63], [51, 48], [66, 70]])
     yield from (
         nextstat.fit(model),
         nextstat.hypotest(model),
@@ -49,6 +50,8 @@ def results(model, workspace):
         nextstat.contours(model, (poi, "uncorr_bkguncrt" + HIDDEN + "[0]")),
         nextstat.ranking(model),
         toys,
+        fits,
+        nextstat.replica_covariance(fits, fits),
         nextstat.hypotest_toys(model, n_toys=20),
         nextstat.goodness_of_fit(model),
         nextstat.yields(model),

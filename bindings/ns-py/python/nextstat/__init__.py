@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._command import command
 from ._curves import contours, profile_scan, ranking
+from ._data_sets import bootstrap, bootstrap_weights, fits, replica_covariance
 from ._devices import devices
 from ._documents import PatchSet, apply_patch, check, digest, every_patch, inspect
 from ._errors import NextstatWarning
@@ -44,12 +45,14 @@ from ._results import (
     CommandResult,
     ContourResult,
     FitResult,
+    FitsResult,
     GoodnessOfFit,
     GridResult,
     HypotestResult,
     InspectResult,
     LimitResult,
     RankingResult,
+    ReplicaCovariance,
     ReportResult,
     Result,
     ScanResult,
@@ -80,6 +83,7 @@ __all__ = [
     "DataError",
     "DeviceError",
     "FitResult",
+    "FitsResult",
     "GoodnessOfFit",
     "GradientError",
     "GridResult",
@@ -93,6 +97,7 @@ __all__ = [
     "ParameterError",
     "PatchSet",
     "RankingResult",
+    "ReplicaCovariance",
     "ReportResult",
     "Result",
     "ScanResult",
@@ -105,6 +110,8 @@ __all__ = [
     "__version__",
     "apply_patch",
     "asimov_data",
+    "bootstrap",
+    "bootstrap_weights",
     "check",
     "command",
     "contours",
@@ -116,6 +123,7 @@ __all__ = [
     "fit_toys",
     "fit_toys_batch_gpu",
     "fit_toys_from_data_gpu",
+    "fits",
     "goodness_of_fit",
     "has_cuda",
     "has_metal",
@@ -128,6 +136,7 @@ __all__ = [
     "model_of",
     "profile_scan",
     "ranking",
+    "replica_covariance",
     "report",
     "significance",
     "throw_toys",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, TypeAlias, TypeVar, final
 
-from numpy import float64
+from numpy import float64, uint8, uint32, uint64
 from numpy.typing import ArrayLike, NDArray
 
 __version__: str
@@ -394,6 +394,20 @@ def hypotest_toys_model(
 def hypotest_of_units(
     model: Model, settings: _Settings, wanted: _Wanted, values: ArrayLike
 ) -> _Fields | None: ...
+def fits_model(
+    model: Model,
+    settings: _Settings,
+    data: ArrayLike | Mapping[str, ArrayLike],
+    has_uncertainties: bool,
+    progress: _Progress,
+) -> _Fields: ...
+def bootstrap_histograms(
+    events: _Wanted, wanted: _Wanted, n_threads: int | None, progress: _Progress
+) -> _Array: ...
+def bootstrap_weights(
+    events: NDArray[uint64], runs: NDArray[uint32], wanted: _Wanted
+) -> NDArray[uint8]: ...
+def replica_covariance_of(a: _Wanted, b: _Wanted) -> _Fields: ...
 def goodness_model(
     model: Model, settings: _Settings, wanted: _Wanted, progress: _Progress
 ) -> _Fields: ...

@@ -2,6 +2,7 @@
 
 from .base import Result, warn_of
 from .curves import ContourResult, RankingResult, ScanResult
+from .data_sets import FitsResult, ReplicaCovariance
 from .documents import CheckResult, CommandResult, GridResult, InspectResult
 from .fits import FitResult, GoodnessOfFit, ReportResult, YieldsResult
 from .frozen import Record
@@ -13,6 +14,7 @@ __all__ = [
     "CommandResult",
     "ContourResult",
     "FitResult",
+    "FitsResult",
     "GoodnessOfFit",
     "GridResult",
     "HypotestResult",
@@ -20,6 +22,7 @@ __all__ = [
     "LimitResult",
     "RankingResult",
     "Record",
+    "ReplicaCovariance",
     "ReportResult",
     "Result",
     "ScanResult",
