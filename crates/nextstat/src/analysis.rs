@@ -3,7 +3,7 @@
 use crate::cancel::{CancellableLikelihood, Cancellation};
 use crate::device::OnDevice;
 use crate::error::{NeedsPoi, Procedure, Setting, SettingsError};
-use crate::settings::{Settings, index_of};
+use crate::settings::{DataSource, Settings, index_of};
 use crate::{CompiledModel, Error};
 use ns_compute::CpuLikelihood;
 use ns_core::likelihood::diagnose;
@@ -161,6 +161,16 @@ impl Analysis {
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Returns what a reader should know about the data: which parameters the stored fit of Asimov
+    /// data and the model do not have in common.
+    #[must_use]
+    pub fn data_warnings(&self) -> Vec<String> {
+        match &self.settings.data {
+            DataSource::Asimov(point) => point.warnings(self.whole_model()),
+            _ => Vec::new(),
+        }
     }
 
     /// Returns the options of fits, without uncertainties.

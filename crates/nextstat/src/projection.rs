@@ -22,6 +22,8 @@ pub struct Projection {
     pub unmatched: Vec<String>,
     /// Parameters of the fit that the model does not have.
     pub unused: Vec<String>,
+    /// What a reader should know before using the numbers.
+    pub warnings: Vec<String>,
 }
 
 impl Analysis {
@@ -40,15 +42,19 @@ impl Analysis {
         let mut likelihood = self.likelihood()?;
         let prefit = prefit(&self.problem(&mut likelihood), whole, self.threads());
         let postfit = at(whole, &matched.params, &propagator, self.threads());
-        self.answer(Projection { prefit, postfit, unmatched: matched.unmatched, unused: matched.unused })
+        let warnings = matched.warnings().into_iter().chain(fit.undetermined()).collect();
+        self.answer(Projection { prefit, postfit, unmatched: matched.unmatched, unused: matched.unused, warnings })
     }
 }
 
 impl Document for Projection {
-    /// `{channels, unmatched, unused}`
+    /// `{channels, unmatched, unused, converged, warnings}`
     fn fields(answer: &Answer<Self>) -> Value {
-        let Self { prefit, postfit, unmatched, unused } = &answer.result;
+        let Self { prefit, postfit, unmatched, unused, warnings } = &answer.result;
         json!({
+            // What did not converge is no stored fit.
+            "converged": true,
+            "warnings": warnings,
             "channels": channels(&answer.analysis, prefit, postfit),
             "unmatched": to_document(unmatched),
             "unused": to_document(unused),

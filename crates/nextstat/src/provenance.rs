@@ -95,6 +95,9 @@ pub enum DataProvenance {
         /// The file of the stored fit.
         #[serde(skip_serializing_if = "Option::is_none")]
         fit: Option<String>,
+        /// What the stored fit and the model do not have in common.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        warnings: Vec<String>,
     },
 }
 
@@ -112,6 +115,7 @@ impl DataProvenance {
             DataSource::Asimov(point) => Self::Asimov {
                 parameters: asimov_parameters(point, model),
                 fit: point.fit.as_ref().map(|fit| fit.file().unwrap_or("given by the caller").to_owned()),
+                warnings: point.warnings(model),
             },
         }
     }
@@ -129,7 +133,7 @@ impl std::fmt::Display for DataProvenance {
         match self {
             Self::Observed => f.write_str("observed"),
             Self::Given { .. } => f.write_str("given by the caller"),
-            Self::Asimov { parameters, fit } => {
+            Self::Asimov { parameters, fit, .. } => {
                 let fit = fit.as_ref().map(|fit| format!("at the fit in {fit}"));
                 let values = (!parameters.is_empty()).then(|| assignments(parameters));
                 let parts: Vec<String> = fit.into_iter().chain(values).collect();

@@ -264,6 +264,13 @@ impl AsimovPoint {
         }
     }
 
+    /// Returns which parameters the stored fit and `model` do not have in common, one sentence for
+    /// each side.
+    #[must_use]
+    pub fn warnings(&self, model: &Model) -> Vec<String> {
+        self.fit.as_ref().and_then(|fit| fit.mismatches(model).ok()).unwrap_or_default()
+    }
+
     /// Returns the point of `model` (P).
     ///
     /// # Errors

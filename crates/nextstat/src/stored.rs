@@ -1,10 +1,14 @@
 //! Fits that were made earlier, of this model or of one with other channels: parameters are matched
 //! by name. What they predict is in `projection`.
 
+mod check;
+
+pub use check::Damage;
+
 use ns_core::Model;
 use ns_inference::FitResult;
-use serde::Deserialize;
-use serde_json::Value;
+use ns_translate::{DocumentPlace, FitDocument, FitOrigin, JsonError, read_fit};
+use std::collections::HashMap;
 
 /// Best-fit values with their covariance, by the names of the parameters. P is their number.
 ///
@@ -25,6 +29,8 @@ pub struct StoredFit {
     covariance: Option<Vec<f64>>,
     /// Where it was stored, for provenance.
     source: Option<String>,
+    /// What it was made of, as its document says.
+    origin: Option<FitOrigin>,
 }
 
 /// A document that is not a stored fit.
@@ -32,30 +38,19 @@ pub struct StoredFit {
 #[non_exhaustive]
 pub enum StoredFitError {
     /// A document that is not the JSON of a fit.
-    #[error("the document is not a fit: {reason}")]
-    NotAFit {
-        /// The parser's message.
-        reason: String,
-    },
-    /// Lists of different lengths.
-    #[error("`{key}` of the fit has {found} entries for {expected} parameters")]
-    WrongLength {
-        /// The key.
-        key: &'static str,
-        /// Its number of entries.
-        found: usize,
-        /// The number of parameters.
-        expected: usize,
+    #[error("the document is not a fit: {0}")]
+    NotAFit(#[from] JsonError),
+    /// A number that no fit has.
+    #[error("{problem} {place}")]
+    Damaged {
+        /// The problem.
+        problem: Damage,
+        /// Where.
+        place: DocumentPlace,
     },
     /// A fit that did not converge.
     #[error("the fit did not converge")]
     NotConverged,
-    /// A best-fit value that is not a number.
-    #[error("the fit has no value of `{name}`")]
-    NoValue {
-        /// The parameter.
-        name: String,
-    },
     /// A fit without covariance, where one is needed.
     #[error("the fit has neither `covariance` nor `correlation`")]
     NoCovariance,
@@ -72,29 +67,12 @@ impl StoredFitError {
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::NotAFit { .. } => Some("`nextstat fit --covariance --output-file fit.json` writes one"),
+            Self::NotAFit(_) => Some("`nextstat fit --covariance --output-file fit.json` writes one"),
+            Self::Damaged { .. } => Some("a stored fit is what `nextstat fit` or `nextstat report` wrote, unchanged"),
             Self::NoCovariance => Some("store it with `nextstat fit --covariance`"),
             _ => None,
         }
     }
-}
-
-/// What is read of the document of a fit.
-#[derive(Deserialize)]
-struct FitFields {
-    par_names: Vec<String>,
-    bestfit: Vec<Option<f64>>,
-    uncertainties: Vec<Option<f64>>,
-    #[serde(default)]
-    covariance: Option<Vec<Vec<f64>>>,
-    #[serde(default)]
-    correlation: Option<Vec<Vec<f64>>>,
-    #[serde(default = "yes")]
-    converged: bool,
-}
-
-fn yes() -> bool {
-    true
 }
 
 /// Stored fits are equal if all their numbers are, NaN included.
@@ -112,43 +90,38 @@ impl StoredFit {
     /// # Errors
     /// A document that is not a fit, or a fit that did not converge.
     pub fn from_json(text: &[u8]) -> Result<Self, StoredFitError> {
-        let not_a_fit = |error: serde_json::Error| StoredFitError::NotAFit { reason: error.to_string() };
-        let mut document: Value = serde_json::from_slice(text).map_err(not_a_fit)?;
-        // A report has a fit in it.
-        let fit = document.get_mut("fit").filter(|fit| fit.is_object()).map(Value::take).unwrap_or(document);
-        Self::of_fields(serde_json::from_value(fit).map_err(not_a_fit)?)
-    }
-
-    fn of_fields(fit: FitFields) -> Result<Self, StoredFitError> {
-        if !fit.converged {
+        let document = read_fit(text)?;
+        if !document.converged {
             return Err(StoredFitError::NotConverged);
         }
+        check::check(&document)?;
+        Ok(Self::of_document(document))
+    }
+
+    fn of_document(fit: FitDocument) -> Self {
         let n = fit.par_names.len();
-        require_length("bestfit", fit.bestfit.len(), n)?;
-        require_length("uncertainties", fit.uncertainties.len(), n)?;
-        let value = |(name, value): (&String, Option<f64>)| {
-            value.filter(|value| value.is_finite()).ok_or_else(|| StoredFitError::NoValue { name: name.clone() })
-        };
-        let values = fit.par_names.iter().zip(fit.bestfit).map(value).collect::<Result<_, _>>()?;
         let widths: Vec<f64> = fit.uncertainties.iter().map(|width| width.unwrap_or(0.0)).collect();
-        let is_undetermined: Vec<bool> = fit.uncertainties.iter().map(Option::is_none).collect();
+        let is_undetermined = undetermined(&fit);
         let mut covariance = match (fit.covariance, fit.correlation) {
-            (Some(covariance), _) => Some(square("covariance", &covariance, n)?),
-            (None, Some(correlation)) => {
-                let mut matrix = square("correlation", &correlation, n)?;
-                matrix.iter_mut().enumerate().for_each(|(k, entry)| *entry *= widths[k / n] * widths[k % n]);
-                Some(matrix)
+            (Some(covariance), _) => Some(covariance),
+            (None, Some(mut correlation)) => {
+                let widths = |k: usize| if is_undetermined[k] { f64::INFINITY } else { widths[k] };
+                let scale = |(k, entry): (usize, &mut f64)| {
+                    if *entry != 0.0 {
+                        *entry *= widths(k / n) * widths(k % n);
+                    }
+                };
+                correlation.iter_mut().enumerate().for_each(scale);
+                Some(correlation)
             }
             (None, None) => None,
         };
-        // What the data do not determine has a variance and no uncertainty; fixed parameters have
-        // neither.
         for (k, entry) in covariance.iter_mut().flatten().enumerate() {
             if *entry != 0.0 && (is_undetermined[k / n] || is_undetermined[k % n]) {
                 *entry = f64::NAN;
             }
         }
-        Ok(Self { names: fit.par_names, values, covariance, source: None })
+        Self { names: fit.par_names, values: fit.bestfit, covariance, source: None, origin: fit.origin }
     }
 
     /// Stores the result of a fit.
@@ -160,7 +133,7 @@ impl StoredFit {
             return Err(StoredFitError::NotConverged);
         }
         let (names, values) = (result.par_names.clone(), result.bestfit.clone());
-        Ok(Self { names, values, covariance: result.covariance.clone(), source: None })
+        Ok(Self { names, values, covariance: result.covariance.clone(), source: None, origin: None })
     }
 
     /// Returns the fit with the name of the file that it was read from.
@@ -190,14 +163,43 @@ impl StoredFit {
         self.matched(model).map(|matched| matched.params)
     }
 
+    /// Returns what the fit was made of, if its document says so.
+    #[must_use]
+    pub fn origin(&self) -> Option<&FitOrigin> {
+        self.origin.as_ref()
+    }
+
+    /// Returns which parameters `model` and the fit do not have in common, one sentence for each
+    /// side; empty if they have the same parameters.
+    ///
+    /// # Errors
+    /// No common parameter.
+    pub fn mismatches(&self, model: &Model) -> Result<Vec<String>, StoredFitError> {
+        self.matched(model).map(|matched| matched.warnings())
+    }
+
+    /// Returns the warning about parameters that the data of the fit did not determine.
+    pub(crate) fn undetermined(&self) -> Option<String> {
+        let (n, covariance) = (self.names.len(), self.covariance.as_ref()?);
+        let names: Vec<String> =
+            (0..n).filter(|&k| covariance[k * n + k].is_nan()).map(|k| self.names[k].clone()).collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "the stored fit did not determine {}; yields that depend on them have no uncertainty, \
+                 also where a combination of them is determined, which only a new fit tells",
+                first_of(&names)
+            )
+        })
+    }
+
     /// Matches the fit with the parameters of `model`, by name.
     ///
     /// # Errors
     /// No common parameter.
     pub(crate) fn matched(&self, model: &Model) -> Result<Matched, StoredFitError> {
         let names = &model.parameters.names;
-        let index: Vec<Option<usize>> =
-            names.iter().map(|name| self.names.iter().position(|known| known == name)).collect();
+        let stored: HashMap<&str, usize> = self.names.iter().enumerate().map(|(k, name)| (name.as_str(), k)).collect();
+        let index: Vec<Option<usize>> = names.iter().map(|name| stored.get(name.as_str()).copied()).collect();
         if !names.is_empty() && index.iter().all(Option::is_none) {
             return Err(StoredFitError::NothingInCommon { n_params: self.names.len() });
         }
@@ -240,13 +242,39 @@ pub(crate) struct Matched {
     pub(crate) unused: Vec<String>,
 }
 
-fn require_length(key: &'static str, found: usize, expected: usize) -> Result<(), StoredFitError> {
-    if found == expected { Ok(()) } else { Err(StoredFitError::WrongLength { key, found, expected }) }
+impl Matched {
+    /// Returns what a reader should know before using a prediction: which parameters of the model
+    /// the fit does not have, and which of the fit the model does not have.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let listed = |names: &[String], what: &str| {
+            let number = match names.len() {
+                1 => "1 parameter".to_owned(),
+                n => format!("{n} parameters"),
+            };
+            (!names.is_empty()).then(|| format!("{number} {what}: {}", first_of(names)))
+        };
+        let unmatched = listed(&self.unmatched, "of the model not in the stored fit, left at starting values");
+        let unused = listed(&self.unused, "of the stored fit not in the model");
+        unmatched.into_iter().chain(unused).collect()
+    }
 }
 
-/// Joins the rows of a matrix (n × n).
-fn square(key: &'static str, rows: &[Vec<f64>], n: usize) -> Result<Vec<f64>, StoredFitError> {
-    require_length(key, rows.len(), n)?;
-    rows.iter().try_for_each(|row| require_length(key, row.len(), n))?;
-    Ok(rows.concat())
+/// Lists the first of `names`.
+pub(crate) fn first_of(names: &[String]) -> String {
+    const SHOWN: usize = 8;
+    let shown = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN { format!("{shown}, …") } else { shown }
+}
+
+/// Returns which parameters the data do not determine (P): what has a variance or a correlation and
+/// no uncertainty. Fixed parameters have none of them.
+fn undetermined(fit: &FitDocument) -> Vec<bool> {
+    let n = fit.par_names.len();
+    let has_variance = |k: usize| fit.covariance.as_ref().map(|matrix| matrix[k * n + k] != 0.0);
+    let has_correlation = |k: usize| {
+        fit.correlation.as_ref().is_some_and(|matrix| (0..n).any(|j| j != k && matrix[k * n + j] != 0.0))
+    };
+    (0..n)
+        .map(|k| fit.uncertainties[k].is_none() && has_variance(k).unwrap_or_else(|| has_correlation(k)))
+        .collect()
 }

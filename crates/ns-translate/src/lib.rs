@@ -57,7 +57,7 @@
 //! | documents of several parts | `patchset`, `workspace` |
 //! | workspaces and patches | `patch`, `pyhf` |
 //! | a text with its digest | `document_text` |
-//! | documents | `digest`, `kind` (how each is recognised), `number_table`, `points`, `toys` |
+//! | documents | `digest`, `fits`, `kind` (how each is recognised), `number_table`, `points`, `toys` |
 //! | syntax | `json` |
 //! | bytes | `source`, `text` |
 //! | tools | `hint`, `message`, `place`, `whole_file` |
@@ -72,6 +72,7 @@ pub mod workspace;
 
 mod document_text;
 mod error;
+mod fits;
 mod format;
 mod hint;
 mod json;
@@ -86,6 +87,7 @@ mod text;
 
 pub use document_text::DocumentText;
 pub use error::DocumentError;
+pub use fits::{FitDocument, FitOrigin, read_fit};
 pub use format::{read_document, write_document};
 pub use json::{FoundValue, JsonError, SyntaxProblem, python_json};
 pub use kind::{DocumentKind, WrongDocumentError};

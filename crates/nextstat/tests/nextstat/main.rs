@@ -26,3 +26,10 @@ fn model() -> CompiledModel {
     });
     CompiledModel::from_json(workspace.to_string().as_bytes(), &Default::default()).expect("a sound workspace")
 }
+
+/// The example of the repository that is called `name`.
+fn example(name: &str) -> CompiledModel {
+    let path = format!("{}/../../examples/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read(path).expect("an example");
+    CompiledModel::from_json(&text, &Default::default()).expect("a sound workspace")
+}

@@ -84,17 +84,108 @@ fn asimov_data_of_a_fit_are_fitted_where_it_ended() {
     }
 }
 
+/// A fit of `a` and `b` with `"key": value` in the place of the sound one.
+fn damaged(key: &str, value: &str) -> String {
+    let sound = [
+        ("par_names", r#"["a", "b"]"#),
+        ("bestfit", "[1, 2]"),
+        ("uncertainties", "[0.5, 2]"),
+        ("covariance", "[[0.25, 0.1], [0.1, 4]]"),
+        ("correlation", "[[1, 0.1], [0.1, 1]]"),
+        ("converged", "true"),
+    ];
+    let member = |(name, sound): (&str, &str)| format!(r#""{name}": {}"#, if name == key { value } else { sound });
+    format!("{{{}}}", sound.map(member).join(", "))
+}
+
 #[test]
 fn documents_that_are_not_fits_are_refused() {
     let read = |text: &str| StoredFit::from_json(text.as_bytes()).expect_err("no fit");
     assert!(matches!(read("{}"), StoredFitError::NotAFit { .. }));
-    let fit = |converged, bestfit: &str| {
-        format!(r#"{{"par_names": ["a"], "bestfit": {bestfit}, "uncertainties": [1], "converged": {converged}}}"#)
-    };
-    assert_eq!(read(&fit(false, "[1]")), StoredFitError::NotConverged);
-    assert_eq!(read(&fit(true, "[null]")), StoredFitError::NoValue { name: "a".to_owned() });
-    assert!(matches!(read(&fit(true, "[1, 2]")), StoredFitError::WrongLength { key: "bestfit", found: 2, .. }));
-    let foreign = StoredFit::from_json(fit(true, "[1]").as_bytes()).expect("a fit");
+    assert_eq!(read(&damaged("converged", "false")), StoredFitError::NotConverged);
+    let foreign = StoredFit::from_json(damaged("", "").as_bytes()).expect("a fit");
     let error = Analysis::new(&crate::model(), &Settings::default()).expect("sound").project(&foreign);
-    assert_eq!(error.expect_err("nothing in common").to_string(), "the model has none of the 1 parameters of the fit");
+    assert_eq!(error.expect_err("nothing in common").to_string(), "the model has none of the 2 parameters of the fit");
+}
+
+#[test]
+fn damaged_fits_are_refused_with_the_place() {
+    for (key, value, said) in [
+        ("par_names", r#"["a", "a"]"#, "the fit has the parameter `a` twice, at `/par_names/1`"),
+        ("par_names", r#"["a"]"#, "the document is not a fit: expected 1 entries, found 2 at `/bestfit`"),
+        ("bestfit", "[null, 2]", "the document is not a fit: expected a number, found `null` at `/bestfit/0`"),
+        ("bestfit", "[1, NaN]", "the document is not a fit: `NaN` is not a JSON number, at `/bestfit/1`"),
+        ("bestfit", "[1, 1e300]", "1e300 is not a value of `b` that a fit finds, at `/bestfit/1`"),
+        ("uncertainties", "[0.5, -2]", "the uncertainty of `b` is -2, which is negative, at `/uncertainties/1`"),
+        ("uncertainties", "[0.5, 3]", "the variance of `b` is 4, and its uncertainty 3, at `/covariance/1/1`"),
+        ("uncertainties", "[0.5, 1e200]", "1e200 is not a value of `b` that a fit finds, at `/uncertainties/1`"),
+        (
+            "covariance",
+            "[[0.25, 0.1], [0.1, -4]]",
+            "the variance of `b` is -4, which is negative, at `/covariance/1/1`",
+        ),
+        (
+            "covariance",
+            "[[0.25, 1.5], [1.5, 4]]",
+            "the correlation of `a` and `b` is 1.5, which is not between -1 and 1, at `/covariance/0/1`",
+        ),
+        (
+            "covariance",
+            "[[0.25, 0.2], [0.1, 4]]",
+            "the matrix is not symmetric: 0.2 for `a` and `b`, and 0.1 the other way round, at `/covariance/0/1`",
+        ),
+        ("covariance", "[[0.25, 0.1], [0.1]]", "the document is not a fit: expected 2 entries, found 1 at `/covariance/1`"),
+        ("correlation", "[[0.5, 0.1], [0.1, 1]]", "the correlation of `a` with itself is 0.5 at `/correlation/0/0`"),
+        (
+            "correlation",
+            "[[1, -2], [-2, 1]]",
+            "the correlation of `a` and `b` is -2, which is not between -1 and 1, at `/correlation/0/1`",
+        ),
+    ] {
+        let error = StoredFit::from_json(damaged(key, value).as_bytes()).expect_err("damaged").to_string();
+        assert!(error.starts_with(said), "{key}: {value}: {error}");
+    }
+}
+
+#[test]
+fn a_matrix_that_no_fit_has_is_refused() {
+    // Each correlation is possible; all three together have the eigenvalue 1 - 2 · 0.9.
+    let fit = |r: f64| {
+        format!(
+            r#"{{"fit": {{"par_names": ["a", "b", "c"], "bestfit": [0, 0, 0], "uncertainties": [1, 1, 1],
+            "correlation": [[1, {r}, {r}], [{r}, 1, {r}], [{r}, {r}, 1]]}}}}"#
+        )
+    };
+    let error = StoredFit::from_json(fit(-0.9).as_bytes()).expect_err("no covariance");
+    assert_eq!(error.to_string(), "the matrix is not positive semidefinite at `/fit/correlation`");
+    assert!(error.hint().is_some());
+    // At -0.5 one eigenvalue is 0.
+    StoredFit::from_json(fit(-0.5).as_bytes()).expect("a possible matrix");
+}
+
+#[test]
+fn predictions_warn_of_what_the_stored_fit_did_not_determine() {
+    let whole = crate::example("shapes");
+    let fit = Analysis::new(&whole, &masked(&["signal_region"])).and_then(|analysis| analysis.fit(&request()));
+    let document = fit.expect("a fit").document().to_string();
+    let stored = StoredFit::from_json(document.as_bytes()).expect("a stored fit");
+    let projected = Analysis::new(&whole, &Settings::default()).and_then(|analysis| analysis.project(&stored));
+    let projected = projected.expect("a projection").result;
+    assert!(projected.postfit[0].total.uncertainties[0].is_none());
+    let warning = projected.warnings.iter().find(|warning| warning.contains("did not determine `norm_ttbar`"));
+    assert!(warning.is_some(), "{:?}", projected.warnings);
+}
+
+#[test]
+fn asimov_data_of_a_fit_say_which_parameters_it_does_not_have() {
+    let text = r#"{"par_names": ["mu", "old"], "bestfit": [1.2, 3], "uncertainties": [0.4, 1]}"#;
+    let fit = Some(Arc::new(StoredFit::from_json(text.as_bytes()).expect("a fit")));
+    let point = AsimovPoint { fit, ..AsimovPoint::default() };
+    let settings = Settings { data: DataSource::Asimov(point), ..Settings::default() };
+    let analysis = Analysis::new(&crate::model(), &settings).expect("sound settings");
+    let warnings = analysis.data_warnings();
+    let rest = crate::model().model().n_params() - 1;
+    assert!(warnings[0].starts_with(&format!("{rest} parameters of the model not in the stored fit")), "{warnings:?}");
+    assert_eq!(warnings[1], "1 parameter of the stored fit not in the model: `old`");
+    assert_eq!(serde_json::json!(analysis.provenance().data)["warnings"], serde_json::json!(warnings));
 }

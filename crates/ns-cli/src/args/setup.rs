@@ -3,6 +3,7 @@
 use super::values::{Assignment, Range, assignment, count, finite, range, seed};
 use super::{DeviceArgs, ModelArgs, ThreadArgs};
 use crate::error::CliError;
+use crate::output::reporter;
 use clap::Args;
 use nextstat::settings::{AsimovPoi, AsimovPoint};
 use nextstat::stored::StoredFit;
@@ -69,7 +70,9 @@ impl SetupArgs {
     pub(crate) fn analysis(&self, threads: &ThreadArgs, device: &DeviceArgs) -> Result<Analysis, CliError> {
         let model = self.model.model_and_digest()?;
         let settings = Settings { threads: Some(threads.count()), device: device.backend(), ..self.settings()? };
-        Ok(Analysis::new(&model, &settings)?)
+        let analysis = Analysis::new(&model, &settings)?;
+        analysis.data_warnings().iter().for_each(|warning| reporter::warning(warning));
+        Ok(analysis)
     }
 
     /// Returns the settings, with all threads and on the CPU.

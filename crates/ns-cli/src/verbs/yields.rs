@@ -89,23 +89,9 @@ impl YieldsArgs {
 
 /// Formats what a stored fit predicts, and which parameters it does not have.
 fn projected(answer: &Answer<Projection>, path: &Path, has_bins: bool) -> String {
-    let Projection { prefit, postfit, unmatched, unused } = &answer.result;
+    let Projection { prefit, postfit, warnings: said, .. } = &answer.result;
     let mut text = conditions(&answer.analysis);
     let _ = writeln!(text, "fit: {}", escape(&path.display().to_string()));
     text.push_str(&tables(&answer.analysis, prefit, postfit, has_bins));
-    for (names, what) in
-        [(unmatched, "are not in the fit, and keep their starting values"), (unused, "of the fit are not in the model")]
-    {
-        if !names.is_empty() {
-            let _ = writeln!(text, "\n  {} parameters {what}: {}", names.len(), listed(names));
-        }
-    }
-    text
-}
-
-/// Formats the first of `names`.
-fn listed(names: &[String]) -> String {
-    const SHOWN: usize = 8;
-    let shown = names.iter().take(SHOWN).map(|name| format!("`{}`", escape(name))).collect::<Vec<_>>().join(", ");
-    if names.len() > SHOWN { format!("{shown}, …") } else { shown }
+    text + &warnings(said)
 }

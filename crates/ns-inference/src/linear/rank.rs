@@ -1,5 +1,7 @@
 //! The rank of a symmetric positive semidefinite matrix, by Cholesky's factorisation with the
-//! largest pivot first.
+//! largest pivot first; whether a symmetric matrix is one.
+
+use super::cholesky::DenseCholesky;
 
 /// Returns the number of pivots of `matrix` (n × n), scaled to unit diagonal, above `tolerance`.
 ///
@@ -29,4 +31,21 @@ pub fn rank(matrix: &[f64], n: usize, tolerance: f64) -> usize {
         rest[pivot] = f64::NEG_INFINITY;
         done.push(column);
     }
+}
+
+/// Returns `true` if no eigenvalue of the symmetric `matrix` (n × n) is below -`tolerance`.
+///
+/// ```
+/// use ns_inference::linear::is_positive_semidefinite;
+/// // eigenvalues 0 and 2, and -0.5 and 2.5
+/// assert!(is_positive_semidefinite(&[1.0, 1.0, 1.0, 1.0], 2, 1e-9));
+/// assert!(!is_positive_semidefinite(&[1.0, 1.5, 1.5, 1.0], 2, 1e-9));
+/// ```
+#[must_use]
+pub fn is_positive_semidefinite(matrix: &[f64], n: usize, tolerance: f64) -> bool {
+    let mut factor = DenseCholesky::default();
+    let shifted = factor.matrix(n);
+    shifted.copy_from_slice(matrix);
+    (0..n).for_each(|i| shifted[i * n + i] += tolerance);
+    factor.factor(&|| false).is_ok()
 }

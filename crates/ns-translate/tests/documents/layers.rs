@@ -8,7 +8,7 @@ const LAYERS: &[&[&str]] = &[
     &["hint", "message", "place", "whole_file"],
     &["text", "source"],
     &["json"],
-    &["digest", "kind", "number_table", "points", "toys"],
+    &["digest", "fits", "kind", "number_table", "points", "toys"],
     &["document_text"],
     &["patch", "pyhf"],
     &["patchset", "workspace"],
