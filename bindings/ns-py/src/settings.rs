@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use nextstat::blinding::{Blinding, BlindingThreshold, UnknownMeasure};
+use nextstat::error::Setting;
+use nextstat::regions::Regions;
 use nextstat::settings::{AsimovPoint, Start};
 use nextstat::stored::StoredFit;
 use nextstat::{Analysis, DataSource, Settings};
@@ -50,8 +53,8 @@ pub(crate) fn annotate(analysis: &Analysis, document: &Bound<'_, PyDict>) -> PyR
 
 /// Reads `settings`, of which each may be absent or None.
 ///
-/// They are `data`, `init`, `fixed`, `bounds`, `fit_channels`, `mask`, `multi_start`, `seed`,
-/// `threads` and `device`.
+/// They are `data`, `init`, `fixed`, `bounds`, `fit_channels`, `mask`, `blind`, `blind_above`,
+/// `blind_by`, `fit_blinded`, `multi_start`, `seed`, `threads` and `device`.
 pub(crate) fn analysis(py: Python<'_>, model: &PyModel, settings: &Bound<'_, PyDict>) -> PyResult<Analysis> {
     let settings = read(py, model.model(), settings)?;
     // An upload takes long enough to let other threads of the interpreter run.
@@ -80,6 +83,14 @@ fn point_by_name<'py>(
     Ok(array(py, &found).into_any())
 }
 
+/// Returns which parameters a model and a stored fit, as the JSON text of its document, do not have
+/// in common, one sentence for each side.
+#[pyfunction]
+fn mismatches(py: Python<'_>, model: &PyModel, fit: &str) -> PyResult<Vec<String>> {
+    let found = StoredFit::from_json(fit.as_bytes()).and_then(|fit| fit.mismatches(model.model()));
+    found.map_err(|problem| error::library(py, &problem.into()))
+}
+
 fn read(py: Python<'_>, model: &Model, settings: &Bound<'_, PyDict>) -> PyResult<Settings> {
     let multi_start = item(settings, "multi_start")?.map(|n| count(py, "multi_start", &n, 0)).transpose()?;
     Ok(Settings {
@@ -89,6 +100,7 @@ fn read(py: Python<'_>, model: &Model, settings: &Bound<'_, PyDict>) -> PyResult
         },
         fit_channels: names(settings, "fit_channels")?,
         mask: names(settings, "mask")?,
+        blind: blinding(py, settings)?,
         start: item(settings, "init")?.map_or(Ok(Start::Model), |values| start(model, &values))?,
         fixed: FIXED.read(item(settings, "fixed")?, |name, value| {
             number(value, || format!("`fixed`: the value of `{name}`"))
@@ -99,6 +111,40 @@ fn read(py: Python<'_>, model: &Model, settings: &Bound<'_, PyDict>) -> PyResult
         threads: Some(threads(py, item(settings, "threads")?.as_ref())?),
         device: item(settings, "device")?.map(|name| backend(&name)).transpose()?,
     })
+}
+
+/// Reads what is hidden.
+fn blinding(py: Python<'_>, settings: &Bound<'_, PyDict>) -> PyResult<Blinding> {
+    let measure = item(settings, "blind_by")?.map(|name| name.extract::<String>()).transpose()?;
+    let measure = measure.map(|name| name.parse()).transpose();
+    let measure = measure.map_err(|problem: UnknownMeasure| error::parameter(py, problem.to_string(), None))?;
+    let above =
+        item(settings, "blind_above")?.map(|value| number(&value, || "`blind_above`".to_owned())).transpose()?;
+    Ok(Blinding {
+        bins: names(settings, "blind")?,
+        above: above.map(|value| BlindingThreshold { value, measure: measure.unwrap_or_default() }),
+        is_fitted: item(settings, "fit_blinded")?.map_or(Ok(false), |flag| flag.extract())?,
+    })
+}
+
+/// Channels, and which of their bins are hidden.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct HiddenWanted {
+    channels: Vec<String>,
+    /// The number of bins of each.
+    n_bins: Vec<usize>,
+    /// Names, patterns and bins.
+    blind: Vec<String>,
+}
+
+/// Returns whether each bin is one that `blind` names.
+#[pyfunction]
+fn hidden_bins(py: Python<'_>, wanted: HiddenWanted) -> PyResult<Vec<bool>> {
+    let HiddenWanted { channels, n_bins, blind } = wanted;
+    let names: Vec<&str> = channels.iter().map(String::as_str).collect();
+    let found = Regions::new(&names, &n_bins).selected(Setting::Blind, &blind);
+    found.map_err(|problem| error::settings(py, &problem))
 }
 
 fn backend(name: &Bound<'_, PyAny>) -> PyResult<Backend> {
@@ -178,5 +224,7 @@ fn start(model: &Model, values: &Bound<'_, PyAny>) -> PyResult<Start> {
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyProvenance>()?;
+    module.add_function(wrap_pyfunction!(hidden_bins, module)?)?;
+    module.add_function(wrap_pyfunction!(mismatches, module)?)?;
     module.add_function(wrap_pyfunction!(point_by_name, module)?)
 }

@@ -7,7 +7,7 @@ use ns_inference::yields::{ChannelPrediction, Prediction};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::convert::{array, fields, optional_array};
+use crate::convert::{array, object, optional_array};
 use crate::error;
 use crate::fits::fit_document;
 use crate::interrupt::answer;
@@ -44,7 +44,7 @@ fn projected<'py>(py: Python<'py>, analysis: &Analysis, fit: &str) -> PyResult<B
     let found = answer(py, analysis, |analysis| analysis.project(&stored))?.result;
     let document = PyDict::new(py);
     document.set_item("converged", true)?;
-    document.set_item("warnings", PyList::empty(py))?;
+    document.set_item("warnings", found.warnings)?;
     document.set_item("channels", channels(py, analysis, &found.prefit, &found.postfit)?)?;
     document.set_item("unmatched", found.unmatched)?;
     document.set_item("unused", found.unused)?;
@@ -58,7 +58,7 @@ fn channels<'py>(
     prefit: &[ChannelPrediction],
     postfit: &[ChannelPrediction],
 ) -> PyResult<Bound<'py, PyList>> {
-    let (model, data) = (analysis.whole_model(), analysis.whole_data());
+    let (model, data) = (analysis.whole_model(), analysis.shown_data());
     let channels = PyList::empty(py);
     for (c, (before, after)) in prefit.iter().zip(postfit).enumerate() {
         let channel = PyDict::new(py);
@@ -78,7 +78,7 @@ fn report_model<'py>(py: Python<'py>, model: &PyModel, settings: &Bound<'py, PyD
     let found = answer(py, &analysis, Analysis::report)?.result;
     let (fit, document) = (&found.yields.fit, PyDict::new(py));
     document.set_item("converged", fit.result.converged)?;
-    document.set_item("goodness_of_fit", fields(py, &found.goodness)?)?;
+    document.set_item("goodness_of_fit", object(py, &found.goodness)?)?;
     document.set_item("channels", channels(py, &analysis, &found.yields.prefit, &found.yields.postfit)?)?;
     document.set_item("alarm", found.alarm())?;
     document.set_item("warnings", &fit.result.warnings)?;

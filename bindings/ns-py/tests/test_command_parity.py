@@ -98,6 +98,15 @@ CASES = {
         lambda model: nextstat.fit(model, fit_channels="*", mask=["*[1:]"]),
     ),
     "report of masked bins": (["report", "--mask", "*[0]"], lambda model: nextstat.report(model, mask="*[0]")),
+    "report of blinded bins": (["report", "--blind", "*[0]"], lambda model: nextstat.report(model, blind="*[0]")),
+    "report of bins with signal": (
+        ["report", "--blind-above", "1.6", "--blind-by", "s/sqrt(b)"],
+        lambda model: nextstat.report(model, blind_above=1.6, blind_by="s/sqrt(b)"),
+    ),
+    "report of hidden data": (
+        ["report", "--blind", "*[0]", "--fit-blinded"],
+        lambda model: nextstat.report(model, blind="*[0]", fit_blinded=True),
+    ),
     "gof of masked bins": (["gof", "--mask", "*[0]"], lambda model: nextstat.goodness_of_fit(model, mask="*[0]")),
     "scan at values": (
         ["scan", "--start", "0", "--stop", "2", "--points", "3"],
@@ -232,6 +241,9 @@ SPELLINGS = {
     "`bounds`": "`--bounds`",
     "`minos`": "`--minos`",
     "`mask`": "`--mask`",
+    "`blind`": "`--blind`",
+    "`blind_above`": "`--blind-above`",
+    "`data=asimov_data(model), fit_blinded=True`": "`--asimov --fit-blinded`",
     "`fit_channels`": "`--fit-channels`",
     "`poi_uncertainty`": "`--poi-uncertainty`",
     "`parameter`": "`--parameter`",

@@ -94,7 +94,8 @@ impl Alarm for ToyTestResult {
 
 impl Alarm for Yields {
     fn alarm(&self) -> Option<String> {
-        self.fit.alarm()
+        let fits_hidden = self.fit.analysis.fits_hidden().then_some(&self.fit.result.warnings);
+        self.fit.alarm().or_else(|| joined(true, fits_hidden?))
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::cancel::{CancellableLikelihood, Cancellation};
 use crate::device::OnDevice;
 use crate::error::{NeedsPoi, Procedure, Setting, SettingsError};
+use crate::regions::without_hidden;
 use crate::settings::{DataSource, Settings, index_of};
 use crate::{CompiledModel, Error};
 use ns_compute::CpuLikelihood;
@@ -44,6 +45,10 @@ pub struct Analysis {
     whole: Option<Arc<MaskedModel>>,
     settings: Arc<Settings>,
     data: Arc<Data>,
+    /// The data of all bins as results show them: NaN where they are hidden.
+    shown: Arc<Data>,
+    /// Which bins of the whole model (B) are hidden; `None` if no blinding was asked for.
+    hidden: Option<Arc<[bool]>>,
     options: Arc<FitOptions>,
     threads: NonZeroUsize,
     device: Option<Arc<LazyDevice>>,
@@ -56,8 +61,6 @@ struct MaskedModel {
     model: CompiledModel,
     /// Which bins are masked (B).
     masked: Vec<bool>,
-    /// The data of all bins.
-    data: Data,
 }
 
 /// A device that is opened when a procedure first needs it.
@@ -86,12 +89,15 @@ impl Analysis {
     pub fn new(model: &CompiledModel, settings: &Settings) -> Result<Self, Error> {
         let options = settings.options(model.model())?;
         let data = settings.data(model.model())?;
-        let masked = settings.masked_bins(model.model())?;
-        let (model, whole, data) = match masked {
-            None => (model.clone(), None, data),
+        let hidden = settings.hidden_bins(model.model(), &options)?;
+        let masked = settings.masked_bins(model.model(), hidden.as_deref())?;
+        let shown = hidden.as_ref().map(|hidden| without_hidden(&data, hidden));
+        let (model, whole, data, shown) = match masked {
+            None => (model.clone(), None, data.clone(), shown.unwrap_or(data)),
             Some(masked) => {
                 let (fitted, fitted_data) = (model.without_bins(&masked)?, data.without_bins(&masked));
-                (fitted, Some(Arc::new(MaskedModel { model: model.clone(), masked, data })), fitted_data)
+                let whole = MaskedModel { model: model.clone(), masked };
+                (fitted, Some(Arc::new(whole)), fitted_data, shown.unwrap_or(data))
             }
         };
         let device = settings.device.map(|backend| LazyDevice { backend, opened: OnceLock::new() });
@@ -100,6 +106,8 @@ impl Analysis {
             whole,
             settings: Arc::new(settings.clone()),
             data: Arc::new(data),
+            shown: Arc::new(shown),
+            hidden: hidden.map(Arc::from),
             options: Arc::new(options),
             threads: settings.threads.unwrap_or_else(every_thread),
             device: device.map(Arc::new),
@@ -139,10 +147,26 @@ impl Analysis {
         self.whole.as_ref().map(|whole| &whole.masked[..])
     }
 
-    /// Returns the data of all bins, also of those that are masked.
+    /// Returns the data of all bins as results show them: also of those that are masked, and NaN
+    /// for those that are hidden.
     #[must_use]
-    pub fn whole_data(&self) -> &Data {
-        self.whole.as_ref().map_or(self.data(), |whole| &whole.data)
+    pub fn shown_data(&self) -> &Data {
+        &self.shown
+    }
+
+    /// Returns which bins of the whole model (B) are hidden; `None` if no blinding was asked for.
+    #[must_use]
+    pub fn hidden_bins(&self) -> Option<&[bool]> {
+        self.hidden.as_deref()
+    }
+
+    /// Returns `true` if fits use observed or given data that are hidden.
+    #[must_use]
+    pub fn fits_hidden(&self) -> bool {
+        let is_hidden = |b: usize| self.hidden.as_ref().is_some_and(|hidden| hidden[b]);
+        let is_fitted = |b: usize| self.masked_bins().is_none_or(|masked| !masked[b]);
+        let is_asimov = matches!(self.settings.data, DataSource::Asimov(_));
+        !is_asimov && (0..self.whole_model().n_bins()).any(|b| is_hidden(b) && is_fitted(b))
     }
 
     /// Returns the model with its workspace.

@@ -45,6 +45,8 @@ impl Face {
 pub enum Setting {
     Asimov,
     AsimovAt,
+    Blind,
+    BlindAbove,
     Bounds,
     Data,
     FitChannels,
@@ -65,6 +67,8 @@ impl Setting {
         let [command, library] = match self {
             Self::Asimov => ["--asimov", "asimov"],
             Self::AsimovAt => ["--asimov-at", "params"],
+            Self::Blind => ["--blind", "blind"],
+            Self::BlindAbove => ["--blind-above", "blind_above"],
             Self::Bounds => ["--bounds", "bounds"],
             Self::Data => ["--data", "data"],
             Self::FitChannels => ["--fit-channels", "fit_channels"],
@@ -177,6 +181,13 @@ pub enum SettingsError {
     },
     /// No bin is left to fit.
     EverythingMasked,
+    /// No bin is left to fit, because data are hidden.
+    EverythingBlinded,
+    /// A threshold of the signal that is negative or not a number.
+    BadThreshold {
+        /// The threshold.
+        value: f64,
+    },
     /// One parameter set twice.
     SetTwice {
         /// The setting.
@@ -381,6 +392,9 @@ impl SettingsError {
             Self::BadSeed { found } => {
                 format!("`{}` must be a whole number from 0 to {}, got `{found}`", named(&Setting::Seed), u64::MAX)
             }
+            Self::BadThreshold { value } => {
+                format!("`{}` must be a number from 0 on, got {value}", named(&Setting::BlindAbove))
+            }
             Self::Untestable { mu } => format!("`{}` must be finite, got {mu}", named(&Setting::Mu)),
             _ => return None,
         })
@@ -392,6 +406,10 @@ impl SettingsError {
         match self {
             Self::EverythingMasked => {
                 format!("`{}` and `{}` leave no bin to fit", named(&Setting::FitChannels), named(&Setting::Mask))
+            }
+            Self::EverythingBlinded => {
+                let hidden = [Setting::Blind, Setting::BlindAbove].map(|setting| named(&setting));
+                format!("`{}` or `{}` leaves no bin to fit", hidden[0], hidden[1])
             }
             Self::NoPoi(what) => {
                 format!("`{}` needs a parameter of interest, and the model has none", what.name(face))
@@ -434,6 +452,7 @@ impl SettingsError {
             | Self::NoSuchStatistic { .. }
             | Self::NotDiscovery { .. }
             | Self::BadSeed { .. }
+            | Self::BadThreshold { .. }
             | Self::Untestable { .. } => format!("{self:?}"),
         }
     }
@@ -487,6 +506,10 @@ impl Hint for SettingsError {
                 Some(format!("bins are counted from 0: `{channel}[0]` is the first, `{channel}[0:2]` the first two"))
             }
             Self::Vector { name, .. } => Some(format!("name one element, such as `{name}[0]`")),
+            Self::EverythingBlinded => either(
+                "`--asimov --fit-blinded` fits expected data instead of those that are hidden",
+                "`data=asimov_data(model), fit_blinded=True` fits expected data instead of those that are hidden",
+            ),
             Self::NoPoi(_) => either("name one with `--poi NAME`", "name one: `load_workspace(..., poi=...)`"),
             Self::NoAsimov(_) => {
                 either("`nextstat check` lists suspicious bins", "`nextstat.check` lists suspicious bins")

@@ -9,6 +9,7 @@ use crate::{Analysis, Answer, Error};
 use ns_core::expected::lowest_negative_yield;
 use ns_core::parameters::ParameterSet;
 use ns_inference::hessian::Hessian;
+use ns_inference::minimize::Outcome;
 use ns_inference::pulls::{self, Pull};
 use ns_inference::{FitOptions, FitResult, Problem, Uncertainties};
 use serde_json::{Map, Value, json};
@@ -114,12 +115,17 @@ impl Answer<FitResult> {
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let lowest = || lowest_negative_yield(self.model(), &self.result.bestfit);
-        let negative = self.result.nll.is_finite().then(lowest).flatten().map(|found| found.to_string());
+        let negative = self.is_finite().then(lowest).flatten().map(|found| found.to_string());
         let masked = self.analysis.fixed_by_mask().into_iter().map(|i| {
             format!("only masked bins depend on `{}`, which stays at its starting value", self.result.par_names[i])
         });
         let known = &self.result.warnings;
         known.iter().cloned().chain(masked.chain(negative).filter(|warning| !known.contains(warning))).collect()
+    }
+
+    /// Returns `true` if -ln L is finite where the fit ended; the value itself may be hidden.
+    fn is_finite(&self) -> bool {
+        self.result.outcome != Outcome::NotFinite
     }
 
     /// Adds the warnings about the model at its minimum to those of the fit.
@@ -135,7 +141,7 @@ impl Answer<FitResult> {
     /// # Errors
     /// A model whose matrices do not fit into memory.
     pub fn covariance(&self) -> Result<Option<Vec<f64>>, Error> {
-        if !self.result.nll.is_finite() {
+        if !self.is_finite() {
             return Ok(None);
         }
         let mut likelihood = self.analysis.likelihood()?;

@@ -72,6 +72,7 @@
 pub mod alarm;
 pub mod analysis;
 pub mod answer;
+pub mod blinding;
 pub mod bootstrap;
 pub mod cancel;
 pub mod check;
@@ -101,6 +102,7 @@ pub mod yields;
 
 pub use analysis::Analysis;
 pub use answer::{Answer, Document};
+pub use blinding::Blinding;
 pub use error::{Error, Face, Hint};
 pub use fit::FitRequest;
 pub use model::CompiledModel;

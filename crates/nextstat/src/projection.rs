@@ -37,7 +37,7 @@ impl Analysis {
         let whole = self.whole_model();
         let matched = fit.matched(whole)?;
         let fixed = self.domain().fixed;
-        let width = |i: usize| if fixed[i] { 0.0 } else { prefit_width(whole, self.whole_data(), i).unwrap_or(0.0) };
+        let width = |i: usize| if fixed[i] { 0.0 } else { prefit_width(whole, self.shown_data(), i).unwrap_or(0.0) };
         let propagator = Propagator::of_covariance(fit.covariance(&matched, width)?);
         let mut likelihood = self.likelihood()?;
         let prefit = prefit(&self.problem(&mut likelihood), whole, self.threads());

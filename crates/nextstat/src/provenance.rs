@@ -27,8 +27,8 @@ pub struct Provenance {
     pub measurement: String,
     /// Parameters of interest; usually one.
     pub pois: Vec<String>,
-    /// Settings that differ from the defaults: `bounds`, `fixed`, `init`, `interpolation`, `masked`
-    /// and `multi_start`, each as the document of a run of toys has it.
+    /// Settings that differ from the defaults: `blinded`, `bounds`, `fixed`, `init`,
+    /// `interpolation`, `masked` and `multi_start`, each as the document of a run of toys has it.
     pub settings: Map<String, Value>,
     /// The data.
     pub data: DataProvenance,
@@ -149,6 +149,17 @@ fn assignments(values: &Map<String, Value>) -> String {
     values.iter().map(|(name, found)| format!("{name} = {}", value(found))).collect::<Vec<_>>().join(", ")
 }
 
+/// Formats bins by channel: `SR, VR (bins 2, 3)`.
+fn channels(bins: &Map<String, Value>) -> String {
+    let channel = |(name, bins): (&String, &Value)| match bins {
+        Value::Array(bins) => {
+            format!("{name} (bins {})", bins.iter().map(Value::to_string).collect::<Vec<_>>().join(", "))
+        }
+        _ => name.clone(),
+    };
+    bins.iter().map(channel).collect::<Vec<_>>().join(", ")
+}
+
 /// Returns the parameter of interest and the named parameters of an Asimov data set.
 fn asimov_parameters(point: &AsimovPoint, model: &Model) -> Map<String, Value> {
     // The settings were resolved before.
@@ -200,7 +211,7 @@ impl Analysis {
     /// Returns where the data came from.
     #[must_use]
     pub fn data_provenance(&self) -> DataProvenance {
-        DataProvenance::of(&self.settings().data, self.model(), self.whole_data())
+        DataProvenance::of(&self.settings().data, self.model(), self.shown_data())
     }
 
     /// Returns what a reader must know to understand a result, one line each: the data, and what is
@@ -221,15 +232,18 @@ impl Analysis {
         let listed = |name: &str, values: Map<String, Value>| {
             (!values.is_empty()).then(|| format!("{name}: {}", assignments(&values)))
         };
-        let masked = self.masked_by_channel().map(|masked| {
-            let channel = |(name, bins): (String, Value)| match bins {
-                Value::Array(bins) => {
-                    format!("{name} (bins {})", bins.iter().map(Value::to_string).collect::<Vec<_>>().join(", "))
-                }
-                _ => name,
-            };
-            format!("masked: {}", masked.into_iter().map(channel).collect::<Vec<_>>().join(", "))
+        let named = |what: &str, bins: &[bool]| {
+            let found = by_channel(self.whole_model(), bins);
+            (!found.is_empty()).then(|| format!("{what}: {}", channels(&found)))
+        };
+        let hidden = |b: usize| self.hidden_bins().is_some_and(|hidden| hidden[b]);
+        let masked = self.masked_bins().and_then(|masked| {
+            let shown: Vec<bool> = masked.iter().enumerate().map(|(b, masked)| *masked && !hidden(b)).collect();
+            named("masked", &shown)
         });
+        let what = if self.settings().blind.is_fitted { "blinded, but fitted" } else { "blinded" };
+        // Who asked for a threshold must see that no bin reaches it.
+        let blinded = self.hidden_bins().map(|hidden| named(what, hidden).unwrap_or("blinded: no bin".to_owned()));
         let range = |(name, [lower, upper]): &(String, [f64; 2])| format!("{name} from {lower} to {upper}");
         let ranges: Vec<String> = self.settings().bounds.iter().map(range).collect();
         let bounds = (!ranges.is_empty()).then(|| format!("ranges: {}", ranges.join(", ")));
@@ -238,7 +252,7 @@ impl Analysis {
         let undetermined =
             (!undetermined.is_empty()).then(|| format!("only in masked bins, not fitted: {}", undetermined.join(", ")));
         let fixed = listed("fixed", by_name(&self.settings().fixed));
-        [data, fixed, bounds, masked, undetermined].into_iter().flatten().collect()
+        [data, fixed, bounds, masked, blinded, undetermined].into_iter().flatten().collect()
     }
 
     fn changed_settings(&self) -> Map<String, Value> {
@@ -250,6 +264,7 @@ impl Analysis {
         };
         let interpolation = self.model().interpolation;
         let all = [
+            ("blinded", self.blinded_by_channel().map_or(Value::Null, Value::Object)),
             ("bounds", Value::Object(self.bounds_by_name())),
             ("fixed", Value::Object(self.fixed_by_name())),
             ("init", init),
@@ -268,6 +283,11 @@ impl Analysis {
     /// Returns the masked bins by channel, `all` for a whole channel; `None` if there are none.
     pub(crate) fn masked_by_channel(&self) -> Option<Map<String, Value>> {
         self.masked_bins().map(|masked| by_channel(self.whole_model(), masked))
+    }
+
+    /// Returns the hidden bins by channel, likewise.
+    pub(crate) fn blinded_by_channel(&self) -> Option<Map<String, Value>> {
+        self.hidden_bins().map(|hidden| by_channel(self.whole_model(), hidden))
     }
 
     /// Returns the values of the parameters that the settings fix.

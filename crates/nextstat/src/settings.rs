@@ -1,5 +1,6 @@
 //! Settings that all procedures share, with parameters by name, and their resolution to indices.
 
+use crate::blinding::Blinding;
 use crate::error::{NeedsPoi, Setting, SettingsError};
 use crate::stored::StoredFit;
 use ns_core::likelihood::diagnose;
@@ -36,6 +37,8 @@ pub struct Settings {
     /// Channels and bins that fits leave out: names, patterns such as `SR_*`, and bins such as
     /// `SR[3]` or `SR[2:5]` (bins 2 to 4). They stay in yields.
     pub mask: Vec<String>,
+    /// Bins whose data are not shown, and not fitted either unless it says so.
+    pub blind: Blinding,
     /// Starting values of fits.
     pub start: Start,
     /// Parameters fixed at a value; the name of a vector fixes every element.

@@ -271,10 +271,7 @@ pub(crate) fn first_of(names: &[String]) -> String {
 fn undetermined(fit: &FitDocument) -> Vec<bool> {
     let n = fit.par_names.len();
     let has_variance = |k: usize| fit.covariance.as_ref().map(|matrix| matrix[k * n + k] != 0.0);
-    let has_correlation = |k: usize| {
-        fit.correlation.as_ref().is_some_and(|matrix| (0..n).any(|j| j != k && matrix[k * n + j] != 0.0))
-    };
-    (0..n)
-        .map(|k| fit.uncertainties[k].is_none() && has_variance(k).unwrap_or_else(|| has_correlation(k)))
-        .collect()
+    let has_correlation =
+        |k: usize| fit.correlation.as_ref().is_some_and(|matrix| (0..n).any(|j| j != k && matrix[k * n + j] != 0.0));
+    (0..n).map(|k| fit.uncertainties[k].is_none() && has_variance(k).unwrap_or_else(|| has_correlation(k))).collect()
 }

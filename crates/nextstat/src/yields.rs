@@ -9,6 +9,10 @@ use ns_inference::yields::{ChannelPrediction, postfit, prefit};
 use ns_inference::{FitOptions, FitResult, Problem, Uncertainties};
 use serde_json::{Value, json};
 
+/// The warning that a fit used data that its result hides.
+const FITS_HIDDEN: &str = "the fit uses data that are hidden, so its parameters and post-fit yields show what they are; \
+                           only a blinded fit without them does not";
+
 /// A fit with the expected yields of every channel before and after it.
 #[derive(Debug, Clone)]
 pub struct Yields {
@@ -25,8 +29,9 @@ pub struct Yields {
 pub struct Overview {
     /// The fit and its yields.
     pub yields: Yields,
-    /// The goodness of the fit.
-    pub goodness: GoodnessOfFit,
+    /// The goodness of the fit; `None` if the fit used data that are hidden, which it would give
+    /// away.
+    pub goodness: Option<GoodnessOfFit>,
 }
 
 impl Analysis {
@@ -50,7 +55,23 @@ impl Analysis {
         // Masked bins are not fitted, but predicted.
         let whole = self.whole_model();
         let (prefit, postfit) = (prefit(&problem, whole, threads), postfit(&mut problem, whole, &fit.result, threads));
-        Ok(Yields { fit, prefit, postfit })
+        Ok(Yields { fit: self.without_hidden(fit), prefit, postfit })
+    }
+
+    /// Removes from `fit` the values of the likelihood, which give hidden data away if the fit used
+    /// them, and warns of what its parameters do.
+    fn without_hidden(&self, mut fit: Answer<FitResult>) -> Answer<FitResult> {
+        if self.fits_hidden() {
+            let result = &mut fit.result;
+            (result.nll, result.twice_nll) = (f64::NAN, f64::NAN);
+            result.minima.iter_mut().for_each(|minimum| minimum.twice_nll = f64::NAN);
+            if result.not_finite.take().is_some() {
+                // Its warnings name the bin with its count.
+                result.warnings = vec!["the fit did not converge: -ln L is not finite at its start".to_owned()];
+            }
+            result.warnings.push(FITS_HIDDEN.to_owned());
+        }
+        fit
     }
 
     /// Fits the data and computes yields, pulls, correlations and the goodness of the fit.
@@ -61,8 +82,8 @@ impl Analysis {
         let yields = self.compute_yields()?;
         let (result, options) = (&yields.fit.result, self.with_covariance());
         let mut likelihood = self.likelihood()?;
-        let goodness =
-            goodness_of_fit(&mut Problem::new(self.model(), &mut likelihood, &options), result, self.threads());
+        let mut problem = Problem::new(self.model(), &mut likelihood, &options);
+        let goodness = (!self.fits_hidden()).then(|| goodness_of_fit(&mut problem, result, self.threads()));
         self.answer(Overview { yields, goodness })
     }
 
@@ -105,7 +126,8 @@ pub(crate) fn channels(analysis: &Analysis, prefit: &[ChannelPrediction], postfi
     let channel = |(c, (prefit, postfit)): (usize, (&ChannelPrediction, &ChannelPrediction))| {
         json!({
             "channel": prefit.channel,
-            "data": analysis.whole_data().main[analysis.whole_model().channel_bins(c)],
+            // NaN, where the data are hidden, is `null`.
+            "data": analysis.shown_data().main[analysis.whole_model().channel_bins(c)],
             "prefit": prediction(prefit),
             "postfit": prediction(postfit),
         })

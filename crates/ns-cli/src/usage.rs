@@ -36,7 +36,7 @@ const ELSEWHERE: &[(&str, Option<&str>, &str)] = &[
     (
         "--blind",
         None,
-        "`--mask SR` leaves a channel out of the fit, and tables still show its data; `--asimov` fits expected data",
+        "`--mask SR` leaves a channel out of the fit; `yields` and `report`, which show data, have `--blind`",
     ),
     ("--mask", None, "the verbs that fit have `--mask`; `prune -c` removes a channel from a workspace"),
     ("--fit", None, "`--from FILE` takes the result of a fit, for the verbs that have it"),

@@ -61,9 +61,15 @@ def settings(model: Model, device: str = "auto", **given: Any) -> dict[str, Any]
         value = given.get(name)
         if value is not None and type(value) is not dict and hasattr(value, "items"):
             given[name] = dict(value.items())
-    for name in ("fit_channels", "mask"):
+    for name in ("fit_channels", "mask", "blind"):
         if name in given:
             given[name] = names(name, given[name])
+    if "fit_blinded" in given:
+        given["fit_blinded"] = flag("fit_blinded", given["fit_blinded"])
+    if given.get("blind_by") is not None:
+        text("blind_by", given["blind_by"])
+        if given.get("blind_above") is None:
+            raise ParameterError("`blind_by` is the measure of `blind_above`, which is not given")
     return given
 
 

@@ -128,6 +128,10 @@ def yields(
     bounds: Bounds | None = None,
     fit_channels: str | Sequence[str] = (),
     mask: str | Sequence[str] = (),
+    blind: str | Sequence[str] = (),
+    blind_above: float | None = None,
+    blind_by: str | None = None,
+    fit_blinded: bool = False,
     multi_start: int | None = None,
     seed: int = 0,
     threads: int | None = None,
@@ -145,10 +149,25 @@ def yields(
         file that `nextstat fit --covariance` wrote. Parameters are matched by name, so that a fit
         in control regions predicts signal regions. Those that it does not have (`unmatched`) keep
         their starting values, with the uncertainty of their constraint term.
+    blind : str or sequence of str
+        Channels or bins, as in `mask`, that are not fitted and whose data the result does not have:
+        they are NaN.
+    blind_above : float, optional
+        Likewise every bin whose signal over background is at least this before the fit.
+    blind_by : ``"s/b"``, ``"s/(s+b)"``, ``"s/sqrt(b)"`` or ``"s/sqrt(s+b)"``, optional
+        The measure of `blind_above`; ``"s/b"`` if not given. The signal is what the parameters of
+        interest add when they go from 0 to 1.
+    fit_blinded : bool
+        Whether hidden data are fitted all the same, so that the parameters show what they are.
 
     Returns
     -------
     YieldsResult
+
+    Warns
+    -----
+    NextstatWarning
+        If the fit did not converge, or uses data that are hidden.
 
     Examples
     --------
@@ -160,12 +179,13 @@ def yields(
     ... )
     ([58.5, 61.3], 10.93)
     """
-    conditions = {"fixed": fixed, "bounds": bounds, "fit_channels": fit_channels, "mask": mask, "multi_start": multi_start}
+    conditions = {"fixed": fixed, "bounds": bounds, "fit_channels": fit_channels, "mask": mask, "fit_blinded": fit_blinded, "multi_start": multi_start}
     if fit is not None and (named := [name for name, value in conditions.items() if value]):
         raise ParameterError(f"`fit` predicts without another fit, and `{named[0]}` is a condition of one")
     given = settings(
         model, device, data=data, init=init, fixed=fixed, bounds=bounds,
-        fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,
+        fit_channels=fit_channels, mask=mask, blind=blind, blind_above=blind_above, blind_by=blind_by,
+        fit_blinded=fit_blinded, multi_start=multi_start, seed=seed, threads=threads,
     )
     return warn_of(YieldsResult(_nextstat.yields_model(model, given, text_of_fit(fit))))
 
@@ -233,6 +253,10 @@ def report(
     bounds: Bounds | None = None,
     fit_channels: str | Sequence[str] = (),
     mask: str | Sequence[str] = (),
+    blind: str | Sequence[str] = (),
+    blind_above: float | None = None,
+    blind_by: str | None = None,
+    fit_blinded: bool = False,
     multi_start: int | None = None,
     seed: int = 0,
     threads: int | None = None,
@@ -240,7 +264,8 @@ def report(
 ) -> ReportResult:
     """Returns everything about one fit.
 
-    Parameters, pulls, correlations, yields before and after, and goodness of fit.
+    Parameters, pulls, correlations, yields before and after, and goodness of fit. `blind`,
+    `blind_above`, `blind_by` and `fit_blinded` hide data as in `yields`.
 
     Returns
     -------
@@ -259,6 +284,7 @@ def report(
     """
     given = settings(
         model, device, data=data, init=init, fixed=fixed, bounds=bounds,
-        fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,
+        fit_channels=fit_channels, mask=mask, blind=blind, blind_above=blind_above, blind_by=blind_by,
+        fit_blinded=fit_blinded, multi_start=multi_start, seed=seed, threads=threads,
     )
     return warn_of(ReportResult(_nextstat.report_model(model, given)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _nextstat
 from ._arguments import names, path_of, require_model, text
-from ._errors import listed, shown
+from ._errors import listed, shown, warn
 from ._nextstat import Model, ParameterError, WorkspaceError
 from ._results import FitResult
 from ._sources import is_json, json_bytes
@@ -218,7 +218,12 @@ def point_of(
         if fit is not None:
             raise TypeError("`fit` gives the parameters that a dictionary of `params` leaves out")
         return params
-    return _nextstat.point_by_name(model, None if params is None else dict(params), text_of_fit(fit))
+    stored = text_of_fit(fit)
+    point = _nextstat.point_by_name(model, None if params is None else dict(params), stored)
+    if stored is not None:
+        for mismatch in _nextstat.mismatches(model, stored):
+            warn(mismatch, stacklevel=4)
+    return point
 
 
 def asimov_data(

@@ -105,7 +105,8 @@ pub(super) fn check(fit: &FitDocument) -> Result<(), StoredFitError> {
         }
     }
     if let Some(covariance) = &fit.covariance {
-        Matrix { fit, key: "covariance", entries: covariance, widths: standard_deviations(fit, covariance)? }.check()?;
+        Matrix { fit, key: "covariance", entries: covariance, widths: standard_deviations(fit, covariance)? }
+            .check()?;
     }
     if let Some(correlation) = &fit.correlation {
         let widths = units(fit, correlation)?;

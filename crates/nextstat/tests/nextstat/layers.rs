@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// The layers from the bottom to the top.
 const LAYERS: &[&[&str]] = &[
-    &["bootstrap", "cancel", "document", "number", "replicas", "stored"],
+    &["blinding", "bootstrap", "cancel", "document", "number", "replicas", "stored"],
     &["data_sets"],
     &["error"],
     &["device", "settings"],

@@ -1,6 +1,7 @@
 //! The facade: settings, procedures with toys, diagnoses and provenance.
 
 mod answers;
+mod blinding;
 mod fits;
 mod layers;
 mod masks;

@@ -134,7 +134,11 @@ fn damaged_fits_are_refused_with_the_place() {
             "[[0.25, 0.2], [0.1, 4]]",
             "the matrix is not symmetric: 0.2 for `a` and `b`, and 0.1 the other way round, at `/covariance/0/1`",
         ),
-        ("covariance", "[[0.25, 0.1], [0.1]]", "the document is not a fit: expected 2 entries, found 1 at `/covariance/1`"),
+        (
+            "covariance",
+            "[[0.25, 0.1], [0.1]]",
+            "the document is not a fit: expected 2 entries, found 1 at `/covariance/1`",
+        ),
         ("correlation", "[[0.5, 0.1], [0.1, 1]]", "the correlation of `a` with itself is 0.5 at `/correlation/0/0`"),
         (
             "correlation",

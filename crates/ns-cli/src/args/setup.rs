@@ -5,6 +5,7 @@ use super::{DeviceArgs, ModelArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::reporter;
 use clap::Args;
+use nextstat::blinding::{Blinding, BlindingThreshold, SignalMeasure};
 use nextstat::settings::{AsimovPoi, AsimovPoint};
 use nextstat::stored::StoredFit;
 use nextstat::{Analysis, DataSource, Settings};
@@ -60,7 +61,41 @@ pub(crate) struct SetupArgs {
     seed: u64,
 }
 
+/// Data that are not to be seen.
+#[derive(Debug, Args)]
+pub(crate) struct BlindArgs {
+    /// Leave a channel, or bins of it, out of the fit and hide its data: `SR`, `SR_*`, `SR[3]`, or
+    /// `SR[2:5]` for bins 2 to 4; repeatable
+    #[arg(long, value_name = "CHANNEL", help_heading = "Data and fit")]
+    blind: Vec<String>,
+
+    /// Likewise every bin whose signal over background is at least this before the fit
+    #[arg(long, value_name = "S/B", value_parser = finite, allow_hyphen_values = true, help_heading = "Data and fit")]
+    blind_above: Option<f64>,
+
+    /// Measure of the signal s over the background b for --blind-above: `s/b`, `s/(s+b)`,
+    /// `s/sqrt(b)` or `s/sqrt(s+b)`
+    #[arg(long, value_name = "MEASURE", default_value_t, requires = "blind_above", help_heading = "Data and fit")]
+    blind_by: SignalMeasure,
+
+    /// Fit the hidden data, although the fitted parameters show what they are
+    #[arg(long, help_heading = "Data and fit")]
+    fit_blinded: bool,
+}
+
+impl BlindArgs {
+    fn blinding(&self) -> Blinding {
+        let above = self.blind_above.map(|value| BlindingThreshold { value, measure: self.blind_by });
+        Blinding { bins: self.blind.clone(), above, is_fitted: self.fit_blinded }
+    }
+}
+
 impl SetupArgs {
+    /// Reads and compiles the model for an analysis on the CPU that hides some data.
+    pub(crate) fn blinded(&self, threads: &ThreadArgs, blind: &BlindArgs) -> Result<Analysis, CliError> {
+        self.resolved(&Settings { threads: Some(threads.count()), blind: blind.blinding(), ..self.settings()? })
+    }
+
     /// Reads and compiles the model for an analysis on the CPU.
     pub(crate) fn on_cpu(&self, threads: &ThreadArgs) -> Result<Analysis, CliError> {
         self.analysis(threads, &DeviceArgs::default())
@@ -68,9 +103,12 @@ impl SetupArgs {
 
     /// Reads and compiles the model for an analysis on the device that the arguments choose.
     pub(crate) fn analysis(&self, threads: &ThreadArgs, device: &DeviceArgs) -> Result<Analysis, CliError> {
+        self.resolved(&Settings { threads: Some(threads.count()), device: device.backend(), ..self.settings()? })
+    }
+
+    fn resolved(&self, settings: &Settings) -> Result<Analysis, CliError> {
         let model = self.model.model_and_digest()?;
-        let settings = Settings { threads: Some(threads.count()), device: device.backend(), ..self.settings()? };
-        let analysis = Analysis::new(&model, &settings)?;
+        let analysis = Analysis::new(&model, settings)?;
         analysis.data_warnings().iter().for_each(|warning| reporter::warning(warning));
         Ok(analysis)
     }

@@ -4,7 +4,7 @@ use super::fit::{parameters, strongest_pulls, verdict};
 use super::{Command, EXIT_CODES, gof};
 use crate::args::files::Files;
 use crate::args::values::threshold;
-use crate::args::{SetupArgs, ThreadArgs};
+use crate::args::{BlindArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::reporter::{conditions, warnings};
 use crate::output::table::{Align, table};
@@ -24,6 +24,9 @@ use std::fmt::Write;
 pub(crate) struct ReportArgs {
     #[command(flatten)]
     setup: SetupArgs,
+
+    #[command(flatten)]
+    blind: BlindArgs,
 
     /// Smallest correlation that puts a parameter into the correlation matrix of the summary; the
     /// result has all
@@ -48,7 +51,7 @@ impl Command for ReportArgs {
     }
 
     fn run(self) -> Result<Status, CliError> {
-        let answer = self.setup.on_cpu(&self.threads)?.report()?;
+        let answer = self.setup.blinded(&self.threads, &self.blind)?.report()?;
         write_result(&answer.document(), &self.output)?;
         let result = &answer.result.yields.fit.result;
         Reporter::new(&self.output).summary_or_warning(answer.result.alarm().as_deref(), |paint| {
@@ -80,17 +83,22 @@ impl Summary<'_> {
             model.n_params()
         );
         let _ = writeln!(text, "{}", verdict(result, paint));
-        let _ = writeln!(text, "  2NLL  {}", significant(result.twice_nll, 10));
+        if result.twice_nll.is_finite() {
+            let _ = writeln!(text, "  2NLL  {}", significant(result.twice_nll, 10));
+        }
         text.push_str(&parameters(model, result, paint));
         let pulls = strongest_pulls(model, fit.analysis.data(), result);
-        for part in [gof::tables(&self.0.goodness, None, paint), pulls, self.correlations(threshold)] {
+        let goodness = self.0.goodness.as_ref();
+        let fitted = goodness.map(|goodness| gof::tables(goodness, None, paint)).unwrap_or_default();
+        for part in [fitted, pulls, self.correlations(threshold)] {
             if !part.is_empty() {
                 let _ = write!(text, "\n{part}");
             }
         }
         let yields = &self.0.yields;
         text.push_str(&tables(&fit.analysis, &yields.prefit, &yields.postfit, has_bins));
-        text.push_str(&warnings(&[&result.warnings[..], &self.0.goodness.warnings[..]].concat()));
+        let of_goodness = goodness.map_or(&[][..], |goodness| &goodness.warnings);
+        text.push_str(&warnings(&[&result.warnings[..], of_goodness].concat()));
         if !result.converged {
             let _ = writeln!(text, "\n{}", verdict(result, paint));
         }
@@ -146,8 +154,9 @@ impl ChannelYields<'_> {
             add(&mut rows, &escape(&before.sample), &before.prediction, &after.prediction, has_bins);
         }
         add(&mut rows, "total", &self.prefit.total, &self.postfit.total, has_bins);
-        let data =
-            |bin: &str, count: f64| vec!["data".to_owned(), bin.to_owned(), significant(count, 6), String::new()];
+        // A sum over hidden data is hidden, too.
+        let shown = |count: f64| if count.is_nan() { "blinded".to_owned() } else { significant(count, 6) };
+        let data = |bin: &str, count: f64| vec!["data".to_owned(), bin.to_owned(), shown(count), String::new()];
         if has_bins {
             rows.extend(self.data.iter().enumerate().map(|(bin, count)| data(&bin.to_string(), *count)));
         }
@@ -185,7 +194,7 @@ pub(super) fn tables(
     postfit: &[ChannelPrediction],
     has_bins: bool,
 ) -> String {
-    let (model, data) = (analysis.whole_model(), analysis.whole_data());
+    let (model, data) = (analysis.whole_model(), analysis.shown_data());
     let mut text = String::new();
     for (channel, (prefit, postfit)) in prefit.iter().zip(postfit).enumerate() {
         let channel = ChannelYields { data: &data.main[model.channel_bins(channel)], prefit, postfit };

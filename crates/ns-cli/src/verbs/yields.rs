@@ -4,7 +4,7 @@
 use super::report::tables;
 use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
-use crate::args::{SetupArgs, ThreadArgs, stored_fit};
+use crate::args::{BlindArgs, SetupArgs, ThreadArgs, stored_fit};
 use crate::error::CliError;
 use crate::output::reporter::{conditions, warnings};
 use crate::output::{OutputArgs, Reporter, escape, write_result};
@@ -30,9 +30,12 @@ pub(crate) struct YieldsArgs {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["fix", "bounds", "fit_channels", "mask", "multi_start"]
+        conflicts_with_all = ["fix", "bounds", "fit_channels", "mask", "multi_start", "fit_blinded"]
     )]
     from: Option<PathBuf>,
+
+    #[command(flatten)]
+    blind: BlindArgs,
 
     /// Show the yields of every bin in the table, not only their sums over each channel; the result
     /// has both
@@ -52,7 +55,7 @@ impl Command for YieldsArgs {
     }
 
     fn run(self) -> Result<Status, CliError> {
-        let analysis = self.setup.on_cpu(&self.threads)?;
+        let analysis = self.setup.blinded(&self.threads, &self.blind)?;
         match &self.from {
             None => self.fitted(&analysis),
             Some(path) => self.stored(&analysis, path),
@@ -66,7 +69,7 @@ impl YieldsArgs {
         let answer = analysis.yields()?;
         write_result(&answer.document(), &self.output)?;
         let Yields { fit, prefit, postfit } = &answer.result;
-        Reporter::new(&self.output).summary_or_warning(fit.alarm().as_deref(), |_| {
+        Reporter::new(&self.output).summary_or_warning(answer.result.alarm().as_deref(), |_| {
             let tables = tables(analysis, prefit, postfit, self.bins);
             conditions(analysis) + &tables + &warnings(&fit.result.warnings)
         });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from .. import _views
@@ -258,8 +259,8 @@ class YieldsResult(Result):
     Attributes
     ----------
     channels : tuple of dict
-        Of each channel: `channel`, `data`, `prefit` and `postfit`, each with `samples` (by name)
-        and `total`, which have `yields`, `uncertainties`, `sum` and `sum_uncertainty`.
+        Of each channel: `channel`, `data` (NaN where they are hidden), `prefit` and `postfit`,
+        each with `samples` (by name) and `total`, which have `yields`, `uncertainties`, `sum` and `sum_uncertainty`.
     converged : bool
     warnings : tuple of str
     """
@@ -280,12 +281,18 @@ def _table_of_channels(channels: Iterable[Mapping[str, Any]]) -> list[_views.Tab
         rows.append(
             (
                 channel["channel"],
-                shown_number(float(channel["data"].sum())),
+                _shown_data(channel["data"]),
                 measured(before["sum"], before["sum_uncertainty"]),
                 measured(after["sum"], after["sum_uncertainty"]),
             )
         )
     return _views.tables(rows, ("channel", "data", "before", "after"))
+
+
+def _shown_data(data: ndarray) -> str:
+    """Returns the sum of event counts; a sum over hidden ones is hidden, too."""
+    total = float(data.sum())
+    return "blinded" if math.isnan(total) else shown_number(total)
 
 
 class ReportResult(Result):
@@ -294,7 +301,8 @@ class ReportResult(Result):
     Attributes
     ----------
     fit : FitResult
-    goodness_of_fit : GoodnessOfFit
+    goodness_of_fit : GoodnessOfFit or None
+        None if the fit used data that are hidden.
     channels : tuple of dict
         Yields, as `YieldsResult` has them.
     converged : bool
@@ -303,7 +311,7 @@ class ReportResult(Result):
 
     __slots__ = ()
     fit: FitResult
-    goodness_of_fit: GoodnessOfFit
+    goodness_of_fit: GoodnessOfFit | None
     channels: tuple[Mapping[str, Any], ...]
     converged: bool
     warnings: tuple[str, ...]
@@ -311,16 +319,18 @@ class ReportResult(Result):
     def __init__(self, fields: Mapping[str, Any]) -> None:
         fit, goodness = fields["fit"], fields["goodness_of_fit"]
         fit = fit if isinstance(fit, FitResult) else FitResult(fit)
-        goodness = goodness if isinstance(goodness, GoodnessOfFit) else GoodnessOfFit(goodness)
+        if goodness is not None and not isinstance(goodness, GoodnessOfFit):
+            goodness = GoodnessOfFit(goodness)
         super().__init__({**fields, "fit": fit, "goodness_of_fit": goodness})
 
     def _view(self) -> _views.View:
         view = self.fit._view()
         view.title = "ReportResult"
         goodness = self.goodness_of_fit
-        q, p = shown_number(goodness.statistic, 5), shown_number(goodness.p_value, 3)
-        said = f"q = {q}, {goodness.n_dof} degrees of freedom, p = {p}"
-        view.facts.append(("goodness of fit", said))
+        if goodness is not None:
+            q, p = shown_number(goodness.statistic, 5), shown_number(goodness.p_value, 3)
+            said = f"q = {q}, {goodness.n_dof} degrees of freedom, p = {p}"
+            view.facts.append(("goodness of fit", said))
         view.tables += _table_of_channels(self.channels)
         return view
 
@@ -335,7 +345,7 @@ class ReportResult(Result):
         document = {
             "fit": fit,
             "pulls": fit.pop("pulls"),
-            "goodness_of_fit": self.goodness_of_fit._document(),
+            "goodness_of_fit": plain(self.goodness_of_fit),
             "yields": channels,
         }
         return document if provenance is None else {**document, "provenance": provenance}

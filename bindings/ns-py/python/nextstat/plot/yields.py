@@ -9,6 +9,7 @@ import numpy
 
 from .._arguments import names
 from .._errors import shown
+from .._nextstat import hidden_bins
 from .._results import YieldsResult
 from ._style import COLOURS, NEUTRAL, ascending, axes_of, literal, needed, pyplot, top_of
 
@@ -48,6 +49,7 @@ def data_mc(
     signal: str | Sequence[str] = (),
     top: int | None = 8,
     log: bool = False,
+    blind: bool | str | Sequence[str] = False,
     xlabel: str | None = None,
     ax: Sequence[Axes] | None = None,
 ) -> tuple[Axes, Axes]:
@@ -72,6 +74,10 @@ def data_mc(
         others is grey. None for all.
     log : bool
         Whether the y axis is logarithmic.
+    blind : bool, str or sequence of str
+        Data that are not drawn: True for all, or channels and bins (``"SR"``, ``"SR_*"``,
+        ``"SR[2:5]"`` for bins 2 to 4). Data that a blinded `result` does not have are not drawn
+        anyway. Bins without data are shaded.
     ax : pair of Axes, optional
         For the yields and for the ratio.
 
@@ -84,7 +90,7 @@ def data_mc(
     found = _channel(result, channel)
     if fit not in ("prefit", "postfit"):
         raise ValueError(f"`fit` is `prefit` or `postfit`, not `{fit}`")
-    prediction, data = found[fit], numpy.asarray(found["data"])
+    prediction, data = found[fit], _shown(result, found, blind)
     edges = _edges(edges, result, (found["channel"], len(data)))
     bins = None if bins is None else _labels(bins, len(data))
     signal, top = names("signal", signal), top_of(top)
@@ -94,6 +100,7 @@ def data_mc(
     total, width = numpy.asarray(prediction["total"]["yields"]), numpy.asarray(prediction["total"]["uncertainties"])
     _hatch(main, total - width, total + width, edges, label="uncertainty")
     errors = numpy.abs(poisson_interval(data).T - data)
+    _shade(main, ratio, numpy.isnan(data), edges)
     _points(main, data, errors, edges, label="data")
     _ratio(ratio, data, errors, (total, width), edges)
     _dress(main, ratio, found["channel"], fit, log)
@@ -111,6 +118,20 @@ def _channel(result, name):
         wrong = "a channel is needed" if name is None else f"there is no channel `{name}`"
         raise ValueError(f"{wrong}; choose one of {', '.join(names)}")
     return result.channels[names.index(name)]
+
+
+def _shown(result, found, blind):
+    """The data of a channel, NaN where they are hidden."""
+    data = numpy.array(found["data"], dtype=float)
+    if isinstance(blind, bool):
+        return numpy.full_like(data, numpy.nan) if blind else data
+    channels = [channel["channel"] for channel in result.channels]
+    n_bins = [len(channel["data"]) for channel in result.channels]
+    wanted = {"channels": channels, "n_bins": n_bins, "blind": names("blind", blind)}
+    hidden = numpy.array(hidden_bins(wanted), dtype=bool)
+    place = channels.index(found["channel"])
+    data[hidden[sum(n_bins[:place]) :][: len(data)]] = numpy.nan
+    return data
 
 
 def _edges(edges, result, place):
@@ -194,9 +215,19 @@ def _hatch(ax, lower, upper, edges, label=None):
     ax.fill_between(edges, lower, upper, step="post", facecolor="none", edgecolor="0.25", hatch="//////", linewidth=0, label=label, zorder=2.5)
 
 
+def _shade(main, ratio, hidden, edges):
+    """Shades the bins whose data are hidden."""
+    for ax in (main, ratio):
+        for i in numpy.flatnonzero(hidden):
+            label = "blinded" if i == numpy.argmax(hidden) else None
+            ax.axvspan(edges[i], edges[i + 1], facecolor="0.92", linewidth=0, label=label, zorder=0)
+
+
 def _points(ax, values, errors, edges, label=None):
     import mplhep
 
+    if numpy.isnan(values).all():
+        return
     mplhep.histplot(values, bins=edges, histtype="errorbar", yerr=errors, color="black", markersize=5, elinewidth=1.2, label=label, ax=ax, zorder=4)
 
 
@@ -225,7 +256,7 @@ def _dress(main, ratio, channel, fit, log):
 def _legend(ax, stacked):
     """Data first, then the stack from its top."""
     handles = dict(zip(*reversed(ax.get_legend_handles_labels())))
-    names = [name for name in ("data", *reversed(stacked), "uncertainty") if name in handles]
+    names = [name for name in ("data", *reversed(stacked), "uncertainty", "blinded") if name in handles]
     size = "medium" if len(names) <= 8 else "small"
     ax.legend([handles[name] for name in names], names, frameon=False, ncols=1 + (len(names) > 4), loc="upper right", fontsize=size)
 
