@@ -27,7 +27,7 @@ use serde::Serialize;
 use std::num::NonZeroUsize;
 
 /// Bins that expect fewer events than this do not follow the χ² law well.
-const FEW_EVENTS: f64 = 5.0;
+pub(crate) const FEW_EVENTS: f64 = 5.0;
 
 /// With fewer degrees of freedom than this a channel is fitted whatever it contains.
 const NO_DEGREE: f64 = 1e-6;
@@ -274,11 +274,7 @@ fn warnings(result: &FitResult, n_dof: i64, n_few: usize, n_bins: usize, n_undet
             .to_owned(),
         n => format!("no degree of freedom is left if the parameters at a bound, {n}, count as free; toys do not count, and have a p-value"),
     });
-    let few = (n_few > 0).then(|| {
-        format!(
-            "bins that expect fewer than {FEW_EVENTS} events: {n_few} of {n_bins}; with them p-values from χ² are rough"
-        )
-    });
+    let few = few_events(n_few, n_bins);
     let bounds = (n_at_bounds > 0 && n_dof > 0).then(|| {
         format!("parameters at a bound: {n_at_bounds}; they count as free, so the p-value is rather too small")
     });
@@ -286,4 +282,14 @@ fn warnings(result: &FitResult, n_dof: i64, n_few: usize, n_bins: usize, n_undet
         format!("directions that the data do not determine: {n_undetermined}; they take no degree of freedom")
     });
     [bad, none, few, bounds, flat].into_iter().flatten().collect()
+}
+
+/// Returns the warning about `n_few` of `n_bins` bins that expect few events; `None` if there are
+/// none.
+pub(crate) fn few_events(n_few: usize, n_bins: usize) -> Option<String> {
+    (n_few > 0).then(|| {
+        format!(
+            "bins that expect fewer than {FEW_EVENTS} events: {n_few} of {n_bins}; with them p-values from χ² are rough"
+        )
+    })
 }

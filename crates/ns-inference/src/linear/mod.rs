@@ -12,7 +12,7 @@ mod rows;
 
 pub use arrowhead::ArrowheadFactor;
 pub use gauss_newton::GaussNewtonFactor;
-pub use rank::{is_positive_semidefinite, rank};
+pub use rank::{inverse_form, is_positive_semidefinite, rank};
 pub use rows::{SparseRows, WhitenedRows};
 
 /// Whether to give a factorisation up.

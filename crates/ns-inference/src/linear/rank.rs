@@ -1,5 +1,5 @@
 //! The rank of a symmetric positive semidefinite matrix, by Cholesky's factorisation with the
-//! largest pivot first; whether a symmetric matrix is one.
+//! largest pivot first; whether a symmetric matrix is one; quadratic forms of its inverse.
 
 use super::cholesky::DenseCholesky;
 
@@ -48,4 +48,23 @@ pub fn is_positive_semidefinite(matrix: &[f64], n: usize, tolerance: f64) -> boo
     shifted.copy_from_slice(matrix);
     (0..n).for_each(|i| shifted[i * n + i] += tolerance);
     factor.factor(&|| false).is_ok()
+}
+
+/// Returns rᵀ M⁻¹ r with the symmetric `matrix` M (n × n) and `r` (n); `None` if M is not positive
+/// definite.
+///
+/// ```
+/// use ns_inference::linear::inverse_form;
+/// // M⁻¹ = [[2, -1], [-1, 2]] / 3
+/// assert!((inverse_form(&[2.0, 1.0, 1.0, 2.0], 2, &[1.0, 2.0]).unwrap() - 2.0).abs() < 1e-15);
+/// assert_eq!(inverse_form(&[1.0, 1.0, 1.0, 1.0], 2, &[1.0, 2.0]), None);
+/// ```
+#[must_use]
+pub fn inverse_form(matrix: &[f64], n: usize, r: &[f64]) -> Option<f64> {
+    let mut factor = DenseCholesky::default();
+    factor.matrix(n).copy_from_slice(matrix);
+    factor.factor(&|| false).ok()?;
+    let mut x = r.to_vec();
+    factor.solve_lower(&mut x);
+    Some(x.iter().map(|x| x * x).sum())
 }
