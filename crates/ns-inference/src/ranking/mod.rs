@@ -20,8 +20,10 @@
 mod group;
 mod impacts;
 mod report;
+mod stored;
 
 pub use group::ParameterGroup;
+pub use stored::{EarlierFit, ranking_of_covariance};
 
 use crate::minimize::{Domain, Minimum, Outcome};
 use crate::parallel::{self, ExecutionContext, WorkPart};

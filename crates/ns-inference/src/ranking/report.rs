@@ -81,7 +81,7 @@ fn entry(plan: &Plan<'_>, k: usize, work: Work) -> RankingEntry {
 }
 
 /// Returns what the order of a ranking goes by; parameters without any number come last.
-fn size(entry: &RankingEntry) -> f64 {
+pub(super) fn size(entry: &RankingEntry) -> f64 {
     let larger = |impacts: &Impacts| {
         let sides = [impacts.down, impacts.up].into_iter().filter_map(|side| side.impact);
         sides.map(f64::abs).reduce(f64::max)
@@ -98,7 +98,7 @@ fn square(impacts: &Impacts) -> Option<f64> {
 }
 
 /// √(a² - b²), if that is a number.
-fn rest(total: Option<f64>, part: Option<f64>) -> Option<f64> {
+pub(super) fn rest(total: Option<f64>, part: Option<f64>) -> Option<f64> {
     let difference = total?.powi(2) - part?.powi(2);
     // Equal to rounding means that nothing is left.
     let noise = 1e-12 * total?.powi(2);
