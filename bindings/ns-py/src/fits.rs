@@ -107,7 +107,8 @@ pub(crate) fn fit_document<'py>(
     mut result: FitResult,
     names: Bound<'py, PyTuple>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    result.covariance = None;
+    // What a stored fit has; otherwise it is computed when it is read.
+    let covariance = result.covariance.take().filter(|_| analysis.stored_fit().is_some());
     let has_minima = !result.minima.is_empty();
     // As Python objects, one by one, they would take longer than the fit.
     let (bestfit, uncertainties) = (std::mem::take(&mut result.bestfit), std::mem::take(&mut result.uncertainties));
@@ -115,7 +116,9 @@ pub(crate) fn fit_document<'py>(
     let document = fields(py, &result)?;
     document.del_item("covariance")?;
     document.del_item("splits")?;
-    document.del_item("warnings")?;
+    if analysis.stored_fit().is_none() {
+        document.del_item("warnings")?;
+    }
     if !has_minima {
         document.del_item("minima")?;
     }
@@ -126,6 +129,7 @@ pub(crate) fn fit_document<'py>(
     document.set_item("bestfit", array(py, &bestfit))?;
     document.set_item("uncertainties", optional_array(py, &uncertainties))?;
     (result.bestfit, result.uncertainties, result.par_names) = (bestfit, uncertainties, par_names);
+    result.covariance = covariance;
     let fit = Answer::new(analysis.on_cpu(), result);
     let pois = object(py, &fit.pois())?;
     document.set_item("poi", pois.try_iter()?.next().transpose()?)?;

@@ -1,5 +1,7 @@
 //! Rankings of nuisance parameters.
 
+use std::sync::Arc;
+
 use nextstat::Analysis;
 use nextstat::alarm::Alarm;
 use nextstat::ranking::RankingRequest;
@@ -15,6 +17,7 @@ use crate::error;
 use crate::model::PyModel;
 use crate::settings::{analysis, annotate};
 use crate::watch::{answer_watched, callback};
+use crate::yields::read_fit;
 
 /// The ranking that is wanted.
 #[derive(FromPyObject)]
@@ -25,12 +28,15 @@ struct RankingWanted {
     /// Names with their patterns.
     groups: Vec<(String, Vec<String>)>,
     minos: bool,
+    /// A stored fit to refer to, as the JSON text of its document.
+    fit: Option<String>,
 }
 
 impl RankingWanted {
     fn request(self, py: Python<'_>, parts: Vec<RankingPart>) -> PyResult<RankingRequest> {
-        let Self { methods, groups, minos } = self;
-        Ok(RankingRequest { methods: methods_of(py, methods)?, minos, groups, parts })
+        let Self { methods, groups, minos, fit } = self;
+        let fit = fit.map(|text| read_fit(py, &text)).transpose()?.map(Arc::new);
+        Ok(RankingRequest { methods: methods_of(py, methods)?, minos, groups, parts, fit })
     }
 }
 
@@ -52,7 +58,7 @@ fn ranking_model<'py>(
     let answer = answer_watched(py, callback(progress).as_ref(), &analysis, work)?;
     let document = fields(py, &answer.result_document())?;
     document.set_item("alarm", answer.result.alarm())?;
-    annotate(&analysis, &document)?;
+    annotate(&answer.analysis, &document)?;
     Ok(document)
 }
 

@@ -2,12 +2,13 @@
 
 use nextstat::Analysis;
 use nextstat::alarm::Alarm;
+use nextstat::comparison::Comparison;
 use nextstat::stored::StoredFit;
 use ns_inference::yields::{ChannelPrediction, Prediction};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::convert::{array, object, optional_array};
+use crate::convert::{array, fields, object, optional_array};
 use crate::error;
 use crate::fits::fit_document;
 use crate::interrupt::answer;
@@ -40,8 +41,9 @@ fn yields_model<'py>(
 
 /// Returns the yields that the stored `fit` predicts.
 fn projected<'py>(py: Python<'py>, analysis: &Analysis, fit: &str) -> PyResult<Bound<'py, PyDict>> {
-    let stored = StoredFit::from_json(fit.as_bytes()).map_err(|problem| error::library(py, &problem.into()))?;
-    let found = answer(py, analysis, |analysis| analysis.project(&stored))?.result;
+    let stored = read_fit(py, fit)?;
+    let projected = answer(py, analysis, |analysis| analysis.project(&stored))?;
+    let (found, analysis) = (projected.result, &projected.analysis);
     let document = PyDict::new(py);
     document.set_item("converged", true)?;
     document.set_item("warnings", found.warnings)?;
@@ -71,11 +73,23 @@ fn channels<'py>(
     Ok(channels)
 }
 
-/// Returns one fit, its goodness and its yields.
+/// Returns one fit, its goodness and its yields; those of the stored `fit`, if there is one, as the
+/// JSON text of its document.
 #[pyfunction]
-fn report_model<'py>(py: Python<'py>, model: &PyModel, settings: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
+#[pyo3(signature = (model, settings, fit=None))]
+fn report_model<'py>(
+    py: Python<'py>,
+    model: &PyModel,
+    settings: &Bound<'py, PyDict>,
+    fit: Option<&str>,
+) -> PyResult<Bound<'py, PyDict>> {
     let analysis = analysis(py, model, settings)?;
-    let found = answer(py, &analysis, Analysis::report)?.result;
+    let stored = fit.map(|fit| read_fit(py, fit)).transpose()?;
+    let reported = answer(py, &analysis, |analysis| match &stored {
+        None => analysis.report(),
+        Some(stored) => analysis.report_from(stored),
+    })?;
+    let (found, analysis) = (reported.result, reported.analysis);
     let (fit, document) = (&found.yields.fit, PyDict::new(py));
     document.set_item("converged", fit.result.converged)?;
     document.set_item("goodness_of_fit", object(py, &found.goodness)?)?;
@@ -83,7 +97,40 @@ fn report_model<'py>(py: Python<'py>, model: &PyModel, settings: &Bound<'py, PyD
     document.set_item("alarm", found.alarm())?;
     document.set_item("warnings", &fit.result.warnings)?;
     annotate(&analysis, &document)?;
+    if let Some(comparison) = &found.comparison {
+        document.set_item("goodness_of_fit", compared(py, comparison)?)?;
+        document.set_item("unmatched", &comparison.unmatched)?;
+        document.set_item("unused", &comparison.unused)?;
+    }
     document.set_item("fit", fit_document(py, &analysis, fit.result.clone(), model.names(py)?)?)?;
+    Ok(document)
+}
+
+/// Reads a stored fit.
+pub(crate) fn read_fit(py: Python<'_>, text: &str) -> PyResult<StoredFit> {
+    StoredFit::from_json(text.as_bytes()).map_err(|problem| error::library(py, &problem.into()))
+}
+
+/// Returns how well a stored fit predicts the data, with all warnings.
+fn compared<'py>(py: Python<'py>, comparison: &Comparison) -> PyResult<Bound<'py, PyDict>> {
+    let document = fields(py, &comparison.test)?;
+    document.set_item("warnings", &comparison.warnings)?;
+    Ok(document)
+}
+
+/// Returns how well the stored `fit` predicts the data.
+#[pyfunction]
+fn compare_model<'py>(
+    py: Python<'py>,
+    model: &PyModel,
+    settings: &Bound<'py, PyDict>,
+    fit: &str,
+) -> PyResult<Bound<'py, PyDict>> {
+    let analysis = analysis(py, model, settings)?;
+    let stored = read_fit(py, fit)?;
+    let found = answer(py, &analysis, |analysis| analysis.compare(&stored))?;
+    let document = fields(py, &found.result_document())?;
+    annotate(&found.analysis, &document)?;
     Ok(document)
 }
 
@@ -108,6 +155,7 @@ fn prediction<'py>(py: Python<'py>, prediction: &Prediction) -> PyResult<Bound<'
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(compare_model, module)?)?;
     module.add_function(wrap_pyfunction!(report_model, module)?)?;
     module.add_function(wrap_pyfunction!(yields_model, module)?)
 }

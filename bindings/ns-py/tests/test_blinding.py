@@ -50,7 +50,7 @@ def bytes_of(result):
 
 
 def found(content, counts=HIDDEN):
-    """The hidden counts in `content`, as text or as binary numbers, and their sums over the channel."""
+    """The hidden counts in `content`, and their sums: as text or as binary numbers."""
     total = 76.0 + 55.0 + sum(counts)
     numbers = [*counts, sum(counts), total]
     texts = [f"{number:g}".encode() for number in numbers]

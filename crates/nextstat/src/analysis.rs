@@ -5,6 +5,7 @@ use crate::device::OnDevice;
 use crate::error::{NeedsPoi, Procedure, Setting, SettingsError};
 use crate::regions::without_hidden;
 use crate::settings::{DataSource, Settings, index_of};
+use crate::stored::StoredFit;
 use crate::{CompiledModel, Error};
 use ns_compute::CpuLikelihood;
 use ns_core::likelihood::diagnose;
@@ -49,6 +50,8 @@ pub struct Analysis {
     shown: Arc<Data>,
     /// Which bins of the whole model (B) are hidden; `None` if no blinding was asked for.
     hidden: Option<Arc<[bool]>>,
+    /// The stored fit that results refer to, for their provenance.
+    stored_fit: Option<Arc<StoredFit>>,
     options: Arc<FitOptions>,
     threads: NonZeroUsize,
     device: Option<Arc<LazyDevice>>,
@@ -108,6 +111,7 @@ impl Analysis {
             data: Arc::new(data),
             shown: Arc::new(shown),
             hidden: hidden.map(Arc::from),
+            stored_fit: None,
             options: Arc::new(options),
             threads: settings.threads.unwrap_or_else(every_thread),
             device: device.map(Arc::new),
@@ -120,6 +124,23 @@ impl Analysis {
     #[must_use]
     pub fn cancelled_by(self, cancellation: Arc<dyn Cancellation>) -> Self {
         Self { cancellation: Some(cancellation), ..self }
+    }
+
+    /// Returns the same analysis with fits that start at `params` (P).
+    pub(crate) fn starting_at(&self, params: Vec<f64>) -> Self {
+        let options = FitOptions { start: Some(params), ..FitOptions::clone(&self.options) };
+        Self { options: Arc::new(options), ..self.clone() }
+    }
+
+    /// Returns the same analysis whose results refer to a stored fit.
+    pub(crate) fn referring_to(&self, fit: &StoredFit) -> Self {
+        Self { stored_fit: Some(Arc::new(fit.clone())), ..self.clone() }
+    }
+
+    /// Returns the stored fit that results refer to, if they do.
+    #[must_use]
+    pub fn stored_fit(&self) -> Option<&StoredFit> {
+        self.stored_fit.as_deref()
     }
 
     /// Returns the same analysis on the CPU and without cancellation, for results that outlive

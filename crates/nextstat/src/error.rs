@@ -183,6 +183,8 @@ pub enum SettingsError {
     EverythingMasked,
     /// No bin is left to fit, because data are hidden.
     EverythingBlinded,
+    /// Hidden data that are to be fitted, and a stored fit that makes no other fit.
+    FitsBlinded,
     /// A threshold of the signal that is negative or not a number.
     BadThreshold {
         /// The threshold.
@@ -250,6 +252,8 @@ pub enum SettingsError {
     NoAsimov(NonFinite),
     /// A stored fit that gives no point of the model.
     StoredFit(StoredFitError),
+    /// A stored fit that is not the minimum of this likelihood, to which refits would refer.
+    NotThisMinimum(NotThisMinimum),
     /// A scan of more than two parameters, or of one against itself.
     NotScannable {
         /// The parameters.
@@ -308,6 +312,33 @@ pub enum SettingsError {
     Untestable {
         /// The value.
         mu: f64,
+    },
+}
+
+/// Why a stored fit is not the minimum of a likelihood.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum NotThisMinimum {
+    /// A parameter that the fit does not have.
+    #[error("it does not have the parameter `{name}`")]
+    Unmatched {
+        /// The parameter.
+        name: String,
+    },
+    /// A point from which a fit goes elsewhere.
+    #[error("there the estimated distance to the minimum of -ln L is {edm:.2e}")]
+    Edm {
+        /// ½ gᵀH⁻¹g; NaN if -ln L is not finite, negative at a saddle point.
+        edm: f64,
+    },
+    /// Another uncertainty than that of this likelihood.
+    #[error("the uncertainty of `{name}` is {} there and {here:.4} here", .stored.map_or("none".to_owned(), |width| format!("{width:.4}")))]
+    Uncertainty {
+        /// The parameter.
+        name: String,
+        /// The uncertainty of the stored fit.
+        stored: Option<f64>,
+        /// That of this likelihood at the same point.
+        here: f64,
     },
 }
 
@@ -407,6 +438,10 @@ impl SettingsError {
             Self::EverythingMasked => {
                 format!("`{}` and `{}` leave no bin to fit", named(&Setting::FitChannels), named(&Setting::Mask))
             }
+            Self::FitsBlinded => {
+                let fitted = face.either("--fit-blinded", "fit_blinded");
+                format!("`{fitted}` is a condition of a fit, and a stored fit is not fitted again")
+            }
             Self::EverythingBlinded => {
                 let hidden = [Setting::Blind, Setting::BlindAbove].map(|setting| named(&setting));
                 format!("`{}` or `{}` leaves no bin to fit", hidden[0], hidden[1])
@@ -427,6 +462,9 @@ impl SettingsError {
                 format!("`{}` names the parameter `{name}`, which is fixed", named(&Setting::Minos))
             }
             Self::StoredFit(error) => error.to_string(),
+            Self::NotThisMinimum(reason) => {
+                format!("the stored fit is not the minimum of this likelihood, to which refits refer: {reason}")
+            }
             Self::NoAsimov(reason) => {
                 format!("the model has no Asimov data set at the requested point: {}", unexpected(reason))
             }
@@ -506,6 +544,10 @@ impl Hint for SettingsError {
                 Some(format!("bins are counted from 0: `{channel}[0]` is the first, `{channel}[0:2]` the first two"))
             }
             Self::Vector { name, .. } => Some(format!("name one element, such as `{name}[0]`")),
+            Self::NotThisMinimum(_) => either(
+                "`--method covariance` ranks by the covariance of the stored fit, without refits",
+                "`methods=\"covariance\"` ranks by the covariance of the stored fit, without refits",
+            ),
             Self::EverythingBlinded => either(
                 "`--asimov --fit-blinded` fits expected data instead of those that are hidden",
                 "`data=asimov_data(model), fit_blinded=True` fits expected data instead of those that are hidden",

@@ -135,14 +135,18 @@ impl Answer<FitResult> {
         self
     }
 
-    /// Computes the inverse of the exact Hessian (P × P, by rows), zero for parameters without
-    /// uncertainty; `None` if there is none.
+    /// Returns the covariance of the result, or computes the inverse of the exact Hessian (P × P).
+    ///
+    /// It is zero for parameters without uncertainty; `None` if there is none.
     ///
     /// # Errors
     /// A model whose matrices do not fit into memory.
     pub fn covariance(&self) -> Result<Option<Vec<f64>>, Error> {
         if !self.is_finite() {
             return Ok(None);
+        }
+        if let Some(covariance) = &self.result.covariance {
+            return Ok(Some(covariance.clone()));
         }
         let mut likelihood = self.analysis.likelihood()?;
         Ok(Hessian::at(&mut likelihood, &self.result.bestfit, &self.analysis.domain()).covariance())

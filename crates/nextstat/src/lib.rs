@@ -46,6 +46,7 @@
 //! | [`fits`](Analysis::fits) | [`FitsRequest`](fits::FitsRequest) | fits of many data sets, passed to a sink |
 //! | [`hypotest_toys`](Analysis::hypotest_toys) | [`ToyTestRequest`](toy_tests::ToyTestRequest) | CLs by toys |
 //! | [`yields`](Analysis::yields), [`report`](Analysis::report) | | yields before and after a fit; a summary of one fit |
+//! | [`project`](Analysis::project), [`report_from`](Analysis::report_from), [`compare`](Analysis::compare) | [`StoredFit`](stored::StoredFit) | yields, a summary and a test of the prediction of a stored fit |
 //!
 //! [`CompiledModel::check`] looks for problems of a model before any fit;
 //! [`CompiledModel::evaluate`] returns -ln L, its gradient and expected data at given points.
@@ -76,6 +77,7 @@ pub mod blinding;
 pub mod bootstrap;
 pub mod cancel;
 pub mod check;
+pub mod comparison;
 pub mod curves;
 pub mod data_sets;
 pub mod device;
@@ -96,6 +98,7 @@ pub mod regions;
 pub mod replicas;
 pub mod settings;
 pub mod stored;
+mod stored_point;
 pub mod toy_tests;
 pub mod toys;
 pub mod yields;

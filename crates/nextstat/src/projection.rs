@@ -1,12 +1,15 @@
-//! What a stored fit predicts for the channels of a model.
+//! What a stored fit predicts for the channels of a model, and the report of one.
 
 use crate::answer::Document;
 use crate::document::to_document;
 use crate::stored::StoredFit;
-use crate::yields::channels;
+use crate::stored_point::StoredPoint;
+use crate::yields::{Overview, Yields, channels};
 use crate::{Analysis, Answer, Error};
+use ns_core::Likelihood;
+use ns_inference::FitResult;
+use ns_inference::minimize::Outcome;
 use ns_inference::propagate::Propagator;
-use ns_inference::pulls::prefit_width;
 use ns_inference::yields::{ChannelPrediction, at, prefit};
 use serde_json::{Value, json};
 
@@ -34,16 +37,66 @@ impl Analysis {
     /// use; too little memory.
     pub fn project(&self, fit: &StoredFit) -> Result<Answer<Projection>, Error> {
         self.require_cpu("a table of yields")?;
+        let StoredPoint { params, covariance, unmatched, unused, warnings, .. } = self.stored_point(fit)?;
+        let [prefit, postfit] = self.predictions(&params, covariance)?;
+        self.referring_to(fit).answer(Projection { prefit, postfit, unmatched, unused, warnings })
+    }
+
+    /// Returns the yields at the starting values, and those at `params` (P) with this covariance
+    /// (P × P).
+    fn predictions(&self, params: &[f64], covariance: Vec<f64>) -> Result<[Vec<ChannelPrediction>; 2], Error> {
         let whole = self.whole_model();
-        let matched = fit.matched(whole)?;
-        let fixed = self.domain().fixed;
-        let width = |i: usize| if fixed[i] { 0.0 } else { prefit_width(whole, self.shown_data(), i).unwrap_or(0.0) };
-        let propagator = Propagator::of_covariance(fit.covariance(&matched, width)?);
+        let propagator = Propagator::of_covariance(covariance);
         let mut likelihood = self.likelihood()?;
         let prefit = prefit(&self.problem(&mut likelihood), whole, self.threads());
-        let postfit = at(whole, &matched.params, &propagator, self.threads());
-        let warnings = matched.warnings().into_iter().chain(fit.undetermined()).collect();
-        self.answer(Projection { prefit, postfit, unmatched: matched.unmatched, unused: matched.unused, warnings })
+        Ok([prefit, at(whole, params, &propagator, self.threads())])
+    }
+
+    /// Returns the report of a stored fit: its parameters, pulls and correlations, its yields, and
+    /// how well it predicts the data.
+    ///
+    /// The fit of the result has the stored values, and no iterations.
+    ///
+    /// # Errors
+    /// As [`Analysis::project`].
+    pub fn report_from(&self, fit: &StoredFit) -> Result<Answer<Overview>, Error> {
+        self.require_cpu("a table of yields")?;
+        let point = self.stored_point(fit)?;
+        let [prefit, postfit] = self.predictions(&point.params, point.covariance.clone())?;
+        let comparison = self.comparison(fit, &point);
+        let referring = self.referring_to(fit);
+        let fit = referring.answer(self.stored_result(point)?)?;
+        let yields = Yields { fit, prefit, postfit };
+        referring.answer(Overview { yields, goodness: None, comparison: Some(comparison) })
+    }
+
+    /// Returns `point` as the result of a fit.
+    fn stored_result(&self, point: StoredPoint) -> Result<FitResult, Error> {
+        let nll = self.likelihood()?.nll(&point.params);
+        Ok(FitResult {
+            par_names: self.model().parameters.names.clone(),
+            n_free: point.uncertainties.iter().flatten().count(),
+            bestfit: point.params,
+            uncertainties: point.uncertainties,
+            splits: Vec::new(),
+            covariance: Some(point.covariance),
+            twice_nll: 2.0 * nll,
+            nll,
+            // What did not converge is no stored fit.
+            converged: true,
+            outcome: Outcome::Converged,
+            edm: f64::NAN,
+            projected_gradient: f64::NAN,
+            n_iterations: 0,
+            n_evaluations: 0,
+            at_bounds: Vec::new(),
+            flat_directions: Vec::new(),
+            not_parabolic: Vec::new(),
+            not_finite: None,
+            minos: Vec::new(),
+            minima: Vec::new(),
+            warnings: point.warnings,
+        })
     }
 }
 

@@ -32,10 +32,20 @@ pub struct Provenance {
     pub settings: Map<String, Value>,
     /// The data.
     pub data: DataProvenance,
+    /// The stored fit that the result refers to, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stored_fit: Option<StoredFitProvenance>,
     /// Backend of the device, or `cpu`.
     pub device: &'static str,
     /// Seed of everything random.
     pub seed: u64,
+}
+
+/// Which stored fit a result refers to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StoredFitProvenance {
+    /// SHA-256 digest of its names, values and covariance as a JSON list.
+    pub sha256: String,
 }
 
 /// Which workspace a model was made of.
@@ -203,6 +213,7 @@ impl Analysis {
             pois: model.pois.iter().map(|&i| model.parameters.names[i].clone()).collect(),
             settings: self.changed_settings(),
             data: self.data_provenance(),
+            stored_fit: self.stored_fit().map(|fit| StoredFitProvenance { sha256: fit.sha256() }),
             device: device::name_of(self.backend()),
             seed: self.seed(),
         }
@@ -214,8 +225,9 @@ impl Analysis {
         DataProvenance::of(&self.settings().data, self.model(), self.shown_data())
     }
 
-    /// Returns what a reader must know to understand a result, one line each: the data, and what is
-    /// fixed, masked or has another range than in the workspace.
+    /// Returns what a reader must know to understand a result, one line each: the data, the stored
+    /// fit if there is one, and what is fixed, masked, blinded or has another range than in the
+    /// workspace.
     ///
     /// ```
     /// # use nextstat::{Analysis, CompiledModel, DataSource, Settings};
@@ -248,11 +260,12 @@ impl Analysis {
         let ranges: Vec<String> = self.settings().bounds.iter().map(range).collect();
         let bounds = (!ranges.is_empty()).then(|| format!("ranges: {}", ranges.join(", ")));
         let data = Some(format!("data: {}", self.data_provenance()));
+        let fit = self.stored_fit().map(|fit| format!("fit: {}", fit.file().unwrap_or("given by the caller")));
         let undetermined: Vec<String> = self.fixed_by_mask().into_iter().map(|i| self.name(i)).collect();
-        let undetermined =
-            (!undetermined.is_empty()).then(|| format!("only in masked bins, not fitted: {}", undetermined.join(", ")));
+        let undetermined = (fit.is_none() && !undetermined.is_empty())
+            .then(|| format!("only in masked bins, not fitted: {}", undetermined.join(", ")));
         let fixed = listed("fixed", by_name(&self.settings().fixed));
-        [data, fixed, bounds, masked, blinded, undetermined].into_iter().flatten().collect()
+        [data, fit, fixed, bounds, masked, blinded, undetermined].into_iter().flatten().collect()
     }
 
     fn changed_settings(&self) -> Map<String, Value> {

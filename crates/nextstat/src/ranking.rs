@@ -2,12 +2,17 @@
 
 use crate::answer::Document;
 use crate::document::identify;
-use crate::error::{Procedure, SettingsError};
+use crate::error::{NotThisMinimum, Procedure, SettingsError};
+use crate::stored::StoredFit;
+use crate::stored_point::StoredPoint;
 use crate::{Analysis, Answer, Error};
+use ns_core::Likelihood;
+use ns_inference::hessian::Hessian;
 use ns_inference::monitor::Monitor;
 use ns_inference::parallel::{ExecutionContext, WorkPart};
-use ns_inference::ranking::{self, ParameterGroup, Ranking, RankingMethods, RankingOptions, RankingPart};
+use ns_inference::ranking::{self, EarlierFit, ParameterGroup, Ranking, RankingMethods, RankingOptions, RankingPart};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// How to rank.
 ///
@@ -33,11 +38,14 @@ pub struct RankingRequest {
     pub groups: Vec<(String, Vec<String>)>,
     /// Parts that were computed elsewhere.
     pub parts: Vec<RankingPart>,
+    /// A stored fit to refer to, instead of a new one. Its covariance ranks without a refit; for
+    /// the other methods it must be a minimum of this likelihood.
+    pub fit: Option<Arc<StoredFit>>,
 }
 
 impl Default for RankingRequest {
     fn default() -> Self {
-        Self { methods: RankingMethods::ALL, minos: false, groups: Vec::new(), parts: Vec::new() }
+        Self { methods: RankingMethods::ALL, minos: false, groups: Vec::new(), parts: Vec::new(), fit: None }
     }
 }
 
@@ -51,6 +59,14 @@ impl Analysis {
         let options = self.ranking_options(request)?;
         if !request.methods.classic {
             self.require_cpu("a ranking without classic refits")?;
+        }
+        if let Some(fit) = &request.fit {
+            let point = self.stored_point(fit)?;
+            if !request.methods.classic && !request.methods.global {
+                return self.referring_to(fit).answer(self.ranking_of_point(&point, &options));
+            }
+            let unstored = RankingRequest { fit: None, ..request.clone() };
+            return self.at_minimum(&point)?.referring_to(fit).ranking(&unstored, monitor);
         }
         let execution = self.execution(monitor)?;
         let mut likelihood = self.likelihood()?;
@@ -73,9 +89,53 @@ impl Analysis {
         monitor: &dyn Monitor,
     ) -> Result<RankingPart, Error> {
         self.require_cpu("a part of a ranking")?;
+        if let Some(fit) = &request.fit {
+            let unstored = RankingRequest { fit: None, ..request.clone() };
+            return self.at_minimum(&self.stored_point(fit)?)?.ranking_part(&unstored, part, monitor);
+        }
         let (options, execution) = (self.ranking_options(request)?, ExecutionContext::new(self.threads(), monitor));
         let mut likelihood = self.likelihood()?;
         Ok(ranking::ranking_part(&self.problem(&mut likelihood), &options, part, execution))
+    }
+
+    /// Ranks by the covariance of a stored fit.
+    fn ranking_of_point(&self, point: &StoredPoint, options: &RankingOptions) -> Ranking {
+        let StoredPoint { params, uncertainties, covariance, .. } = point;
+        let fit = EarlierFit { params, uncertainties, covariance };
+        let mut found = ranking::ranking_of_covariance(self.whole_model(), self.shown_data(), fit, options);
+        found.warnings.extend(point.warnings.iter().cloned());
+        found
+    }
+
+    /// Returns the same analysis with fits that start at `point`.
+    ///
+    /// # Errors
+    /// A point that is not a minimum of this likelihood, or not with these uncertainties: refits
+    /// would differ from it by more than what they change.
+    fn at_minimum(&self, point: &StoredPoint) -> Result<Self, Error> {
+        let refused = |reason: NotThisMinimum| Error::from(SettingsError::NotThisMinimum(reason));
+        if let Some(name) = point.unmatched.first() {
+            return Err(refused(NotThisMinimum::Unmatched { name: name.clone() }));
+        }
+        let (domain, names) = (self.domain(), &self.model().parameters.names);
+        let mut likelihood = self.likelihood()?;
+        let mut gradient = vec![0.0; point.params.len()];
+        let nll = likelihood.nll_and_grad(&point.params, &mut gradient);
+        let mut step = vec![0.0; gradient.len()];
+        let mut hessian = Hessian::at(&mut likelihood, &point.params, &domain);
+        hessian.solve(&gradient, &mut step);
+        let edm = 0.5 * gradient.iter().zip(&step).map(|(g, s)| g * s).sum::<f64>();
+        if !nll.is_finite() || !hessian.is_covariance() || !(0.0..LARGEST_EDM).contains(&edm) {
+            return Err(refused(NotThisMinimum::Edm { edm }));
+        }
+        for (i, name) in names.iter().enumerate().filter(|(i, _)| !domain.fixed[*i]) {
+            let (stored, here) = (point.uncertainties[i], hessian.variance(i).sqrt());
+            let is_same = stored.is_none_or(|stored| (stored - here).abs() < SAME_WIDTH * here);
+            if !is_same || (stored.is_none() && here > 0.0 && hessian.determines(i)) {
+                return Err(refused(NotThisMinimum::Uncertainty { name: name.clone(), stored, here }));
+            }
+        }
+        Ok(self.starting_at(point.params.clone()))
     }
 
     fn ranking_options(&self, request: &RankingRequest) -> Result<RankingOptions, SettingsError> {
@@ -95,6 +155,13 @@ impl Analysis {
         Ok(RankingOptions { poi, methods, minos, groups })
     }
 }
+
+/// The estimated distance in -ln L from which on a stored fit is not a minimum of a likelihood:
+/// parameters are then a hundredth of their uncertainty away.
+const LARGEST_EDM: f64 = 1e-4;
+
+/// The relative difference of uncertainties from which on they are not those of one likelihood.
+const SAME_WIDTH: f64 = 0.01;
 
 impl Document for Ranking {
     fn fields(answer: &Answer<Self>) -> Value {

@@ -7,7 +7,9 @@ pub use check::Damage;
 
 use ns_core::Model;
 use ns_inference::FitResult;
+use ns_translate::digest::{DigestAlgorithm, digest};
 use ns_translate::{DocumentPlace, FitDocument, FitOrigin, JsonError, read_fit};
+use serde_json::json;
 use std::collections::HashMap;
 
 /// Best-fit values with their covariance, by the names of the parameters. P is their number.
@@ -146,6 +148,15 @@ impl StoredFit {
     #[must_use]
     pub fn file(&self) -> Option<&str> {
         self.source.as_deref()
+    }
+
+    /// Returns the SHA-256 digest of names, values and covariance as a JSON list, with `null` for
+    /// what the fit does not determine.
+    #[must_use]
+    pub fn sha256(&self) -> String {
+        let numbers = json!([self.names, self.values, self.covariance]);
+        // The text is valid JSON, and nothing else can fail.
+        digest(numbers.to_string().as_bytes(), DigestAlgorithm::Sha256).unwrap_or_default()
     }
 
     /// Returns the best-fit value of the parameter `name`.

@@ -1,6 +1,7 @@
 //! Expected yields before and after a fit, and the report of one fit.
 
 use crate::answer::Document;
+use crate::comparison::Comparison;
 use crate::document::to_document;
 use crate::fit::{FitRequest, Matrices, fields};
 use crate::{Analysis, Answer, Error};
@@ -30,8 +31,10 @@ pub struct Overview {
     /// The fit and its yields.
     pub yields: Yields,
     /// The goodness of the fit; `None` if the fit used data that are hidden, which it would give
-    /// away.
+    /// away, or if it is a stored one.
     pub goodness: Option<GoodnessOfFit>,
+    /// How well a stored fit predicts the data; `None` for a new fit.
+    pub comparison: Option<Comparison>,
 }
 
 impl Analysis {
@@ -84,7 +87,7 @@ impl Analysis {
         let mut likelihood = self.likelihood()?;
         let mut problem = Problem::new(self.model(), &mut likelihood, &options);
         let goodness = (!self.fits_hidden()).then(|| goodness_of_fit(&mut problem, result, self.threads()));
-        self.answer(Overview { yields, goodness })
+        self.answer(Overview { yields, goodness, comparison: None })
     }
 
     fn with_covariance(&self) -> FitOptions {
@@ -93,15 +96,21 @@ impl Analysis {
 }
 
 impl Document for Overview {
-    /// `{fit, pulls, goodness_of_fit, yields}`
+    /// `{fit, pulls, goodness_of_fit, yields}`, and of a stored fit `unmatched` and `unused`
     fn fields(answer: &Answer<Self>) -> Value {
-        let Self { yields, goodness } = &answer.result;
-        json!({
+        let Self { yields, goodness, comparison } = &answer.result;
+        let mut document = json!({
             "fit": fields(&yields.fit, Matrices { covariance: false, correlation: true }),
             "pulls": to_document(&yields.fit.pulls()),
             "goodness_of_fit": to_document(goodness),
             "yields": yields.channels(),
-        })
+        });
+        if let Some(comparison) = comparison {
+            document["goodness_of_fit"] = comparison.fields();
+            document["unmatched"] = json!(comparison.unmatched);
+            document["unused"] = json!(comparison.unused);
+        }
+        document
     }
 }
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from . import _nextstat
 from ._arguments import count, flag, names, pair_of_names, settings
 from ._errors import shown
+from ._models import text_of_fit
 from ._nextstat import ParameterError, number
 from ._progress import progress_of
 from ._results import ContourResult, RankingResult, ScanResult, warn_of
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ._arguments import Bounds, Start
+    from ._models import StoredFit
     from ._nextstat import Model
     from ._progress import Progress
 
@@ -179,6 +181,7 @@ def ranking(
     methods: str | Sequence[str] = ("classic", "global", "covariance"),
     groups: Mapping[str, str | Sequence[str]] | None = None,
     minos: bool = False,
+    fit: StoredFit | None = None,
     data: ArrayLike | None = None,
     init: Start | None = None,
     fixed: Mapping[str, float] | None = None,
@@ -202,6 +205,9 @@ def ranking(
         Name patterns by group: the common impact of the parameters that match.
     minos : bool
         Post-fit impacts at the ends of MINOS intervals.
+    fit : FitResult, dict or path, optional
+        A fit to refer to, as `yields` takes it. The method ``"covariance"`` ranks by its covariance
+        without a refit, for any fit; the others only if it is the minimum of this likelihood.
     threads : int, optional
         As many as the machine has if not given; results do not depend on it.
     progress : callable or True, optional
@@ -224,7 +230,9 @@ def ranking(
         model, device, data=data, init=init, fixed=fixed, bounds=bounds,
         fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,
     )
-    wanted = ranking_wanted(methods, groups, minos)
+    if fit is not None and multi_start is not None:
+        raise ParameterError("`fit` ranks at a stored fit, and `multi_start` looks for another")
+    wanted = ranking_wanted(methods, groups, minos) | {"fit": text_of_fit(fit)}
     told = progress_of(progress, "parameter")
     return warn_of(
         RankingResult(_nextstat.ranking_model(model, given, wanted, told))
@@ -246,4 +254,4 @@ def ranking_wanted(
     wanted = names("methods", methods)
     if not wanted:
         raise ParameterError("`methods` is empty: choose one of `classic`, `global`, `covariance`")
-    return {"methods": wanted, "groups": patterns, "minos": flag("minos", minos)}
+    return {"methods": wanted, "groups": patterns, "minos": flag("minos", minos), "fit": None}

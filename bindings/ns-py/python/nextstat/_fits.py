@@ -179,9 +179,11 @@ def yields(
     ... )
     ([58.5, 61.3], 10.93)
     """
-    conditions = {"fixed": fixed, "bounds": bounds, "fit_channels": fit_channels, "mask": mask, "fit_blinded": fit_blinded, "multi_start": multi_start}
-    if fit is not None and (named := [name for name, value in conditions.items() if value]):
-        raise ParameterError(f"`fit` predicts without another fit, and `{named[0]}` is a condition of one")
+    if fit is not None:
+        _refuse(
+            fixed=fixed, bounds=bounds, fit_channels=fit_channels, mask=mask,
+            fit_blinded=fit_blinded, multi_start=multi_start,
+        )
     given = settings(
         model, device, data=data, init=init, fixed=fixed, bounds=bounds,
         fit_channels=fit_channels, mask=mask, blind=blind, blind_above=blind_above, blind_by=blind_by,
@@ -195,6 +197,7 @@ def goodness_of_fit(
     *,
     toys: int = 0,
     aux: str = "fluctuated",
+    fit: StoredFit | None = None,
     data: ArrayLike | None = None,
     init: Start | None = None,
     fixed: Mapping[str, float] | None = None,
@@ -217,6 +220,11 @@ def goodness_of_fit(
         How many toys to throw at the best fit and to fit, for p-values that need no large counts.
     aux : ``"fluctuated"`` or ``"fixed"``
         How toys get their auxiliary data; ``"fixed"`` is for comparisons only.
+    fit : FitResult, dict or path, optional
+        A fit, as `yields` takes it, that did not use the data: `statistic` is then
+        χ² = (n - λ)ᵀ V⁻¹ (n - λ) of the counts n and its prediction λ, with
+        V = diag(λ) + J C Jᵀ of the derivatives J of λ and the covariance C of the fit, and `n_dof`
+        is the number of bins. `fit_channels` and `mask` choose the bins.
     progress : callable or True, optional
         Called with (done, total); True shows a bar.
 
@@ -239,6 +247,9 @@ def goodness_of_fit(
         model, device, data=data, init=init, fixed=fixed, bounds=bounds,
         fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,
     )
+    if (text := text_of_fit(fit)) is not None:
+        _refuse(fixed=fixed, bounds=bounds, toys=toys, multi_start=multi_start)
+        return warn_of(GoodnessOfFit(_nextstat.compare_model(model, given, text)))
     wanted = {"n_toys": optional_toys(toys), "is_aux_fixed": parse_aux(aux)}
     found = _nextstat.goodness_model(model, given, wanted, progress_of(progress, "toy"))
     return warn_of(GoodnessOfFit(found))
@@ -247,6 +258,7 @@ def goodness_of_fit(
 def report(
     model: Model,
     *,
+    fit: StoredFit | None = None,
     data: ArrayLike | None = None,
     init: Start | None = None,
     fixed: Mapping[str, float] | None = None,
@@ -267,6 +279,12 @@ def report(
     Parameters, pulls, correlations, yields before and after, and goodness of fit. `blind`,
     `blind_above`, `blind_by` and `fit_blinded` hide data as in `yields`.
 
+    Parameters
+    ----------
+    fit : FitResult, dict or path, optional
+        A fit to report instead of another one, as `yields` takes it. `goodness_of_fit` then
+        compares the data with what it predicts, as `goodness_of_fit(fit=...)` does.
+
     Returns
     -------
     ReportResult
@@ -282,9 +300,18 @@ def report(
     ... )
     (True, 2, ['control_region', 'signal_region'])
     """
+    if fit is not None:
+        _refuse(fixed=fixed, bounds=bounds, fit_blinded=fit_blinded, multi_start=multi_start)
     given = settings(
         model, device, data=data, init=init, fixed=fixed, bounds=bounds,
         fit_channels=fit_channels, mask=mask, blind=blind, blind_above=blind_above, blind_by=blind_by,
         fit_blinded=fit_blinded, multi_start=multi_start, seed=seed, threads=threads,
     )
-    return warn_of(ReportResult(_nextstat.report_model(model, given)))
+    return warn_of(ReportResult(_nextstat.report_model(model, given, text_of_fit(fit))))
+
+
+def _refuse(**conditions: object) -> None:
+    """Refuses conditions of a fit where a stored one is not fitted again."""
+    for name, value in conditions.items():
+        if value:
+            raise ParameterError(f"`fit` is not fitted again, and `{name}` is a condition of a fit")

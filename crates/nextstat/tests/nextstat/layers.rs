@@ -11,9 +11,9 @@ const LAYERS: &[&[&str]] = &[
     &["device", "settings"],
     &["model", "regions"],
     &["analysis", "check", "evaluate"],
-    &["provenance"],
+    &["provenance", "stored_point"],
     &["answer"],
-    &["curves", "fit", "hypothesis", "patchsets", "ranking", "toys"],
+    &["comparison", "curves", "fit", "hypothesis", "patchsets", "ranking", "toys"],
     &["fits", "goodness", "toy_tests", "yields"],
     &["alarm", "projection"],
 ];

@@ -2,6 +2,7 @@
 
 mod answers;
 mod blinding;
+mod comparison;
 mod fits;
 mod layers;
 mod masks;

@@ -149,6 +149,15 @@ pub(crate) fn stored_fit(path: &Path) -> Result<StoredFit, CliError> {
     Ok(fit.map_err(in_file)?.from_file(path.display().to_string()))
 }
 
+/// Adds the name of the file `path` to an error about the fit in it.
+pub(crate) fn in_fit(path: &Path) -> impl Fn(nextstat::Error) -> CliError {
+    let name = format!("`{}`", path.display());
+    move |error| match error {
+        nextstat::Error::StoredFit(error) => CliError::StoredFit { name: name.clone(), error },
+        other => other.into(),
+    }
+}
+
 fn by_name(given: &[Assignment]) -> Vec<(String, f64)> {
     given.iter().map(|assignment| (assignment.name.clone(), assignment.value)).collect()
 }

@@ -4,7 +4,7 @@ use super::fit::verdict;
 use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
 use crate::args::values::n_toys;
-use crate::args::{AuxChoice, DeviceArgs, SetupArgs, ThreadArgs};
+use crate::args::{AuxChoice, DeviceArgs, SetupArgs, ThreadArgs, in_fit, stored_fit};
 use crate::error::CliError;
 use crate::output::reporter::{conditions, warnings};
 use crate::output::table::{Align, table};
@@ -13,12 +13,15 @@ use crate::status::Status;
 use clap::Args;
 use nextstat::Answer;
 use nextstat::alarm::Alarm;
+use nextstat::comparison::Comparison;
 use nextstat::goodness::{Goodness, GoodnessRequest};
-use nextstat::number::significant;
+use nextstat::number::{optional, significant};
 use ns_inference::gof::{ChannelGoodness, GoodnessOfFit};
 use ns_inference::monitor::{Monitor, NoMonitor};
+use ns_inference::prediction_test::{ChannelTest, PredictionTest};
 use ns_inference::toys::{GoodnessToys, RunStatus, ToyPValue};
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 
 /// Arguments of `gof`.
 #[derive(Debug, Args)]
@@ -36,6 +39,16 @@ pub(crate) struct GofArgs {
     #[arg(long, value_name = "AUX", value_enum, default_value_t, requires = "toys")]
     aux: AuxChoice,
 
+    /// Compare the data with what the fit in this file predicts, instead of fitting: χ² with the
+    /// covariance of that fit, which must not have used the data; --mask and --fit-channels choose
+    /// the bins
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["fix", "bounds", "multi_start", "toys", "aux"]
+    )]
+    from: Option<PathBuf>,
+
     #[command(flatten)]
     output: OutputArgs,
 
@@ -52,6 +65,9 @@ impl Command for GofArgs {
     }
 
     fn run(self) -> Result<Status, CliError> {
+        if let Some(path) = &self.from {
+            return self.compare(path);
+        }
         let reporter = Reporter::new(&self.output);
         let analysis = self.setup.analysis(&self.threads, &self.device)?;
         // Without toys there is nothing to keep when Ctrl-C ends the command.
@@ -67,6 +83,34 @@ impl Command for GofArgs {
         }
         Ok(Status::done_if(goodness.fit.converged && toys.is_none_or(|toys| toys.p_values.n_failed == 0)))
     }
+}
+
+impl GofArgs {
+    /// Compares the data with the fit in the file `path`.
+    fn compare(&self, path: &Path) -> Result<Status, CliError> {
+        let analysis = self.setup.analysis(&self.threads, &self.device)?;
+        let answer = analysis.compare(&stored_fit(path)?).map_err(in_fit(path))?;
+        write_result(&answer.document(), &self.output)?;
+        Reporter::new(&self.output).summary(|paint| {
+            let Comparison { test, warnings: said, .. } = &answer.result;
+            conditions(&answer.analysis) + "\n" + &comparison(test, paint) + &warnings(said)
+        });
+        Ok(Status::Done)
+    }
+}
+
+/// Formats how well a stored fit predicts the data.
+pub(super) fn comparison(test: &PredictionTest, paint: Paint) -> String {
+    let [statistic, p_value] = [optional(test.statistic, 5), optional(test.p_value, 3)];
+    let bins = if test.n_dof == 1 { "1 bin".to_owned() } else { format!("{} bins", test.n_dof) };
+    let said = format!("data and prediction: χ² = {statistic} for {bins}, p = {p_value}");
+    let columns = [("channel", Align::Left), ("bins", Align::Right), ("χ²", Align::Right), ("p-value", Align::Right)];
+    let row = |channel: &ChannelTest| {
+        let numbers = [optional(channel.statistic, 4), optional(channel.p_value, 3)];
+        [escape(&channel.channel), channel.n_dof.to_string()].into_iter().chain(numbers).collect()
+    };
+    let rows: Vec<Vec<String>> = test.channels.iter().map(row).collect();
+    format!("  {}\n\n{}", paint.strong(&said), table(&columns, &rows))
 }
 
 /// Formats the verdict, the statistic, the channels and the warnings.
@@ -122,13 +166,12 @@ fn with_error(p: &ToyPValue) -> String {
 }
 
 fn row(channel: &ChannelGoodness, by_toys: Option<&ToyPValue>) -> Vec<String> {
-    let optional = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| significant(value, 3));
     let mut row = vec![
         escape(&channel.channel),
         channel.n_bins.to_string(),
         significant(channel.deviance, 4),
-        optional(channel.n_dof),
-        optional(channel.p_value),
+        optional(channel.n_dof, 3),
+        optional(channel.p_value, 3),
     ];
     row.extend(by_toys.map(with_error));
     row

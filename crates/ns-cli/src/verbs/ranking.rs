@@ -3,7 +3,7 @@
 use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
 use crate::args::values::{GroupPatterns, group};
-use crate::args::{DeviceArgs, SetupArgs, ThreadArgs};
+use crate::args::{DeviceArgs, SetupArgs, ThreadArgs, in_fit, stored_fit};
 use crate::error::CliError;
 use crate::output::reporter::{conditions, free_fit_failed, warnings};
 use crate::output::table::{Align, table};
@@ -15,6 +15,8 @@ use nextstat::number::{measured, optional, significant};
 use nextstat::ranking::RankingRequest;
 use ns_inference::ranking::{GroupImpact, Impacts, Ranking, RankingEntry, RankingMethods};
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Arguments of `ranking`.
 #[derive(Debug, Args)]
@@ -26,6 +28,12 @@ pub(crate) struct RankingArgs {
     /// Definition of the impact
     #[arg(long, value_name = "METHOD", value_enum, default_value_t)]
     method: Method,
+
+    /// Rank at the fit that `nextstat fit --covariance` wrote to this file: with `--method
+    /// covariance` by its covariance, for any fit; with the others only if it is the minimum of
+    /// this likelihood
+    #[arg(long, value_name = "FILE", conflicts_with = "multi_start")]
+    from: Option<PathBuf>,
 
     /// Common impact of all parameters whose name matches a pattern, in which `*` matches any
     /// characters and `?` one; repeatable
@@ -81,11 +89,13 @@ impl Command for RankingArgs {
     fn run(self) -> Result<Status, CliError> {
         let analysis = self.setup.analysis(&self.threads, &self.device)?;
         let groups = self.group.into_iter().map(|group| (group.name, group.patterns)).collect();
+        let fit = self.from.as_deref().map(stored_fit).transpose()?.map(Arc::new);
         let request =
-            RankingRequest { methods: self.method.into(), minos: self.minos, groups, ..RankingRequest::default() };
+            RankingRequest { methods: self.method.into(), minos: self.minos, groups, fit, ..RankingRequest::default() };
         let reporter = Reporter::new(&self.output);
         let progress = Progress::new(reporter, "parameters");
-        let answer = analysis.ranking(&request, &progress)?;
+        let from = self.from.as_deref().unwrap_or(Path::new(""));
+        let answer = analysis.ranking(&request, &progress).map_err(in_fit(from))?;
         drop(progress);
 
         write_result(&answer.document(), &self.output)?;

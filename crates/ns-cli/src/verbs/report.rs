@@ -4,7 +4,7 @@ use super::fit::{parameters, strongest_pulls, verdict};
 use super::{Command, EXIT_CODES, gof};
 use crate::args::files::Files;
 use crate::args::values::threshold;
-use crate::args::{BlindArgs, SetupArgs, ThreadArgs};
+use crate::args::{BlindArgs, SetupArgs, ThreadArgs, in_fit, stored_fit};
 use crate::error::CliError;
 use crate::output::reporter::{conditions, warnings};
 use crate::output::table::{Align, table};
@@ -17,6 +17,7 @@ use nextstat::number::{measured, significant};
 use nextstat::yields::Overview;
 use ns_inference::yields::{ChannelPrediction, Prediction};
 use std::fmt::Write;
+use std::path::PathBuf;
 
 /// Arguments of `report`.
 #[derive(Debug, Args)]
@@ -24,6 +25,11 @@ use std::fmt::Write;
 pub(crate) struct ReportArgs {
     #[command(flatten)]
     setup: SetupArgs,
+
+    /// Report the fit that `nextstat fit --covariance` or `nextstat report` wrote to this file,
+    /// matched by name, instead of fitting; data are compared with its prediction
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["fix", "bounds", "multi_start", "fit_blinded"])]
+    from: Option<PathBuf>,
 
     #[command(flatten)]
     blind: BlindArgs,
@@ -51,7 +57,11 @@ impl Command for ReportArgs {
     }
 
     fn run(self) -> Result<Status, CliError> {
-        let answer = self.setup.blinded(&self.threads, &self.blind)?.report()?;
+        let analysis = self.setup.blinded(&self.threads, &self.blind)?;
+        let answer = match &self.from {
+            None => analysis.report()?,
+            Some(path) => analysis.report_from(&stored_fit(path)?).map_err(in_fit(path))?,
+        };
         write_result(&answer.document(), &self.output)?;
         let result = &answer.result.yields.fit.result;
         Reporter::new(&self.output).summary_or_warning(answer.result.alarm().as_deref(), |paint| {
@@ -82,27 +92,40 @@ impl Summary<'_> {
             "measurement `{measurement}`: {} parameters ({n_free} free), {n_bins} bins\n",
             model.n_params()
         );
-        let _ = writeln!(text, "{}", verdict(result, paint));
+        let comparison = self.0.comparison.as_ref();
+        let said = comparison.map_or_else(|| verdict(result, paint), |_| "  a stored fit, not fitted again".to_owned());
+        let _ = writeln!(text, "{said}");
         if result.twice_nll.is_finite() {
             let _ = writeln!(text, "  2NLL  {}", significant(result.twice_nll, 10));
         }
         text.push_str(&parameters(model, result, paint));
         let pulls = strongest_pulls(model, fit.analysis.data(), result);
         let goodness = self.0.goodness.as_ref();
-        let fitted = goodness.map(|goodness| gof::tables(goodness, None, paint)).unwrap_or_default();
-        for part in [fitted, pulls, self.correlations(threshold)] {
+        let fitted = goodness.map(|goodness| gof::tables(goodness, None, paint));
+        let predicted = comparison.map(|comparison| gof::comparison(&comparison.test, paint));
+        for part in [fitted.or(predicted).unwrap_or_default(), pulls, self.correlations(threshold)] {
             if !part.is_empty() {
                 let _ = write!(text, "\n{part}");
             }
         }
         let yields = &self.0.yields;
         text.push_str(&tables(&fit.analysis, &yields.prefit, &yields.postfit, has_bins));
-        let of_goodness = goodness.map_or(&[][..], |goodness| &goodness.warnings);
-        text.push_str(&warnings(&[&result.warnings[..], of_goodness].concat()));
+        text.push_str(&warnings(&self.warnings()));
         if !result.converged {
             let _ = writeln!(text, "\n{}", verdict(result, paint));
         }
         text
+    }
+
+    /// Returns the warnings of the fit, then those of its goodness.
+    fn warnings(&self) -> Vec<String> {
+        let Overview { yields, goodness, comparison } = self.0;
+        // Those of the comparison have those of the stored fit.
+        if let Some(comparison) = comparison {
+            return comparison.warnings.clone();
+        }
+        let of_goodness = goodness.as_ref().map_or(&[][..], |goodness| &goodness.warnings);
+        [&yields.fit.result.warnings[..], of_goodness].concat()
     }
 
     /// Formats the correlations of parameters with a correlation of at least `threshold`, strongest

@@ -4,17 +4,16 @@
 use super::report::tables;
 use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
-use crate::args::{BlindArgs, SetupArgs, ThreadArgs, stored_fit};
+use crate::args::{BlindArgs, SetupArgs, ThreadArgs, in_fit, stored_fit};
 use crate::error::CliError;
 use crate::output::reporter::{conditions, warnings};
-use crate::output::{OutputArgs, Reporter, escape, write_result};
+use crate::output::{OutputArgs, Reporter, write_result};
 use crate::status::Status;
 use clap::Args;
 use nextstat::alarm::Alarm;
 use nextstat::projection::Projection;
 use nextstat::yields::Yields;
 use nextstat::{Analysis, Answer};
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// Arguments of `yields`.
@@ -79,22 +78,16 @@ impl YieldsArgs {
     /// Predicts with the fit in the file `path`.
     fn stored(&self, analysis: &Analysis, path: &Path) -> Result<Status, CliError> {
         let fit = stored_fit(path)?;
-        let in_file = |error| match error {
-            nextstat::Error::StoredFit(error) => CliError::StoredFit { name: format!("`{}`", path.display()), error },
-            other => other.into(),
-        };
-        let answer = analysis.project(&fit).map_err(in_file)?;
+        let answer = analysis.project(&fit).map_err(in_fit(path))?;
         write_result(&answer.document(), &self.output)?;
-        Reporter::new(&self.output).summary(|_| projected(&answer, path, self.bins));
+        Reporter::new(&self.output).summary(|_| projected(&answer, self.bins));
         Ok(Status::Done)
     }
 }
 
 /// Formats what a stored fit predicts, and which parameters it does not have.
-fn projected(answer: &Answer<Projection>, path: &Path, has_bins: bool) -> String {
+fn projected(answer: &Answer<Projection>, has_bins: bool) -> String {
     let Projection { prefit, postfit, warnings: said, .. } = &answer.result;
-    let mut text = conditions(&answer.analysis);
-    let _ = writeln!(text, "fit: {}", escape(&path.display().to_string()));
-    text.push_str(&tables(&answer.analysis, prefit, postfit, has_bins));
-    text + &warnings(said)
+    let tables = tables(&answer.analysis, prefit, postfit, has_bins);
+    conditions(&answer.analysis) + &tables + &warnings(said)
 }

@@ -201,21 +201,23 @@ def _correlation(covariance: ndarray) -> ndarray:
 
 
 class GoodnessOfFit(Result):
-    """The distance of the best fit to the saturated model.
+    """The distance of the best fit to the saturated model, or of data to a stored fit's prediction.
 
     Attributes
     ----------
     statistic : float
-        2 ln L of the saturated model over that of the fit.
+        2 ln L of the saturated model over that of the fit; of a stored fit χ².
     n_dof : int
     p_value : float or None
         By χ²; None where there are no degrees of freedom.
     channels : tuple of dict
         The same of each channel by itself.
     fit : dict
-        Whether the fit can be trusted.
+        Whether the fit can be trusted; not of a stored fit.
     toys : dict or None
-        p-values by toys, if asked for: `total`, `channels`, `n_failed`.
+        p-values by toys, if asked for: `total`, `channels`, `n_failed`; not of a stored fit.
+    unmatched, unused : tuple of str
+        Of a stored fit: parameters of the model that it does not have, and the other way round.
     converged : bool
     warnings : tuple of str
     """
@@ -243,8 +245,8 @@ class GoodnessOfFit(Result):
         rows = [
             (
                 channel["channel"],
-                shown_number(channel["deviance"], 4),
-                str(channel["n_bins"]),
+                shown_number(channel["deviance" if "deviance" in channel else "statistic"], 4),
+                str(channel["n_bins" if "n_bins" in channel else "n_dof"]),
                 shown_number(channel["p_value"], 3),
             )
             for channel in self.channels
@@ -260,7 +262,8 @@ class YieldsResult(Result):
     ----------
     channels : tuple of dict
         Of each channel: `channel`, `data` (NaN where they are hidden), `prefit` and `postfit`,
-        each with `samples` (by name) and `total`, which have `yields`, `uncertainties`, `sum` and `sum_uncertainty`.
+        each with `samples` (by name) and `total`, which have `yields`, `uncertainties`, `sum` and
+        `sum_uncertainty`.
     converged : bool
     warnings : tuple of str
     """
@@ -326,6 +329,8 @@ class ReportResult(Result):
     def _view(self) -> _views.View:
         view = self.fit._view()
         view.title = "ReportResult"
+        if "unmatched" in self._fields:
+            view.facts[0] = ("fit", "stored, not fitted again")
         goodness = self.goodness_of_fit
         if goodness is not None:
             q, p = shown_number(goodness.statistic, 5), shown_number(goodness.p_value, 3)
@@ -348,4 +353,7 @@ class ReportResult(Result):
             "goodness_of_fit": plain(self.goodness_of_fit),
             "yields": channels,
         }
+        for name in ("unmatched", "unused"):
+            if name in self._fields:
+                document[name] = plain(self._fields[name])
         return document if provenance is None else {**document, "provenance": provenance}
