@@ -96,8 +96,8 @@ fn rises<L: SearchLikelihood + ?Sized>(
     }
     for at in stepped.iter_mut().flatten() {
         let decrease = newton_step(search, hessian, i, at.params.clone()).decrease;
-        // Not a number where -ln L is not.
-        if !(decrease.abs() < SETTLED) {
+        // Not a number where -ln L is infinite.
+        if decrease.is_nan() || decrease.abs() >= SETTLED {
             at.nll = at.nll.min(conditional(search, i, &at.params));
         }
     }
