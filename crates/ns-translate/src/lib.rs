@@ -39,7 +39,7 @@
 //! * [`patch`]: JSON patches (RFC 6902), applied whole or not at all.
 //! * [`patchset`]: named patches for one workspace, found by name or values and verified by digest.
 //! * [`digest`]: canonical JSON and the digests that pyhf computes.
-//! * [`workspace`]: workspaces combined, pruned, renamed and sorted as documents.
+//! * [`workspace`]: workspaces combined, pruned, renamed and sorted as documents; correlation maps.
 //! * [`toys`]: ensembles of toys in NumPy files that survive a kill, their records, shards,
 //!   merging.
 //! * [`whole_file`]: files that are written whole or not at all.
@@ -58,7 +58,7 @@
 //! | workspaces and patches | `patch`, `pyhf` |
 //! | a text with its digest | `document_text` |
 //! | documents | `digest`, `fits`, `kind` (how each is recognised), `number_table`, `points`, `toys` |
-//! | syntax | `json` |
+//! | syntax | `yaml`, then `json` |
 //! | bytes | `source`, `text` |
 //! | tools | `hint`, `message`, `place`, `whole_file` |
 
@@ -84,6 +84,7 @@ mod place;
 mod points;
 mod source;
 mod text;
+mod yaml;
 
 pub use document_text::DocumentText;
 pub use error::DocumentError;
@@ -98,3 +99,4 @@ pub use place::{DocumentPlace, TextPosition};
 pub use points::{PointsError, read_points};
 pub use source::{DocumentSource, SourceError, read_bytes};
 pub use text::NotUtf8Error;
+pub use yaml::{YamlError, YamlFeature};

@@ -8,6 +8,7 @@ const LAYERS: &[&[&str]] = &[
     &["hint", "message", "place", "whole_file"],
     &["text", "source"],
     &["json"],
+    &["yaml"],
     &["digest", "fits", "kind", "number_table", "points", "toys"],
     &["document_text"],
     &["patch", "pyhf"],
