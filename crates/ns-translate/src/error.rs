@@ -10,6 +10,7 @@ use crate::place::DocumentPlace;
 use crate::points::PointsError;
 use crate::pyhf::PyhfError;
 use crate::source::{DocumentSource, SourceError};
+use crate::workspace::MapError;
 
 /// Why a document cannot be read, patched or verified.
 ///
@@ -46,6 +47,9 @@ pub enum DocumentError {
     /// A table of numbers that is invalid.
     #[error(transparent)]
     NumberTable(#[from] NumberTableError),
+    /// A correlation map that is invalid, or does not fit the workspaces.
+    #[error(transparent)]
+    Map(#[from] MapError),
 }
 
 impl DocumentError {
@@ -83,6 +87,7 @@ impl DocumentError {
             Self::PatchSet(error) => error.place(),
             Self::Points(error) => error.place(),
             Self::NumberTable(error) => error.place(),
+            Self::Map(error) => error.place(),
             Self::Digest(error) => error.place(),
             Self::Source(_) => None,
         }
@@ -109,6 +114,7 @@ impl DocumentError {
             Self::Digest(error) => error.hint(),
             Self::Points(error) => error.hint(),
             Self::NumberTable(error) => error.hint(),
+            Self::Map(error) => error.hint(),
         }
     }
 

@@ -132,6 +132,11 @@ fn measurement(cursor: &JsonCursor<'_>) -> Read<Measurement> {
     })
 }
 
+/// Refuses what is not the settings of a measurement for one parameter.
+pub(crate) fn check_parameter(cursor: &JsonCursor<'_>) -> Read<()> {
+    parameter(cursor).map(drop)
+}
+
 fn parameter(cursor: &JsonCursor<'_>) -> Read<ParameterConfig> {
     let object = cursor.object(&["name", "inits", "bounds", "auxdata", "factors", "sigmas", "fixed"])?;
     let numbers = |key| object.get(key).map(|cursor| cursor.numbers()).transpose();

@@ -18,7 +18,7 @@ mod tests;
 use ns_core::spec::Workspace;
 use serde_json::Value;
 
-pub(crate) use diagnose::{check_version, workspace as read_tree};
+pub(crate) use diagnose::{check_parameter, check_version, workspace as read_tree};
 pub use error::PyhfError;
 pub use write::write_workspace;
 

@@ -49,16 +49,17 @@ pub struct JoinDecision {
 /// # Errors
 ///
 /// With [`WorkspaceJoin::None`], if both have a channel, an observation or a measurement of one
-/// name; with [`WorkspaceJoin::Outer`], if those differ (of measurements the settings and the
-/// parameter of interest). If a workspace has a name twice, or for [`ChannelJoin::Merged`] with
-/// [`WorkspaceJoin::None`].
+/// name; with [`WorkspaceJoin::Distinct`], a channel or an observation; with it and
+/// [`WorkspaceJoin::Outer`], if the others differ (of measurements the settings and the parameter
+/// of interest). If a workspace has a name twice, or for [`ChannelJoin::Merged`] with a join that
+/// allows no common channel.
 pub fn combine(
     left: WorkspaceDocument,
     right: WorkspaceDocument,
     join: WorkspaceJoin,
     channels: ChannelJoin,
 ) -> Result<CombinedWorkspace, WorkspaceError> {
-    if channels == ChannelJoin::Merged && join == WorkspaceJoin::None {
+    if channels == ChannelJoin::Merged && matches!(join, WorkspaceJoin::None | WorkspaceJoin::Distinct) {
         return Err(WorkspaceError::MergeWithoutJoin);
     }
     require_unique(&left, WorkspaceSide::Left)?;
@@ -68,7 +69,8 @@ pub fn combine(
     let merge: Option<Merge<Channel>> = (channels == ChannelJoin::Merged).then_some(merge_samples);
     let channels = joiner.join(left.channels, right.channels, "/channels", merge)?;
     let observations = joiner.join(left.observations, right.observations, "/observations", None)?;
-    let merge: Option<Merge<Measurement>> = (join == WorkspaceJoin::Outer).then_some(merge_settings);
+    let merges = matches!(join, WorkspaceJoin::Outer | WorkspaceJoin::Distinct);
+    let merge: Option<Merge<Measurement>> = merges.then_some(merge_settings);
     let measurements = joiner.join(left.measurements, right.measurements, "/measurements", merge)?;
     let document = WorkspaceDocument { channels, measurements, observations, version };
     Ok(CombinedWorkspace { document, kept: joiner.kept })
@@ -117,7 +119,8 @@ impl Joiner {
         pointer: &str,
         merge: Option<Merge<T>>,
     ) -> Result<Vec<T>, WorkspaceError> {
-        if self.join == WorkspaceJoin::None {
+        let is_measurement = T::PART == WorkspacePart::Measurement;
+        if self.join == WorkspaceJoin::None || (self.join == WorkspaceJoin::Distinct && !is_measurement) {
             require_disjoint(&left, &right)?;
         }
         let (mut joined, others) = if self.side() == WorkspaceSide::Left { (left, right) } else { (right, left) };
@@ -155,7 +158,7 @@ impl Joiner {
         }
         let [left, right] = self.in_order([item, other]);
         let (part, name, difference) = (T::PART, item.name().to_owned(), difference(left, right, at));
-        if self.join == WorkspaceJoin::Outer {
+        if matches!(self.join, WorkspaceJoin::Outer | WorkspaceJoin::Distinct) {
             return Err(WorkspaceError::Differs { part, name, difference: Box::new(difference) });
         }
         self.kept.push(JoinDecision { part, name, side: self.side(), difference });
@@ -232,26 +235,31 @@ fn require_disjoint<T: Item>(left: &[T], right: &[T]) -> Result<(), WorkspaceErr
 
 /// Refuses a workspace in which two items have one name: it cannot be joined by names.
 fn require_unique(document: &WorkspaceDocument, side: WorkspaceSide) -> Result<(), WorkspaceError> {
-    unique(&document.channels, side, NameScope::Workspace)?;
-    unique(&document.observations, side, NameScope::Workspace)?;
-    unique(&document.measurements, side, NameScope::Workspace)?;
-    for channel in &document.channels {
-        unique(&channel.samples, side, NameScope::Channel(channel.name.clone()))?;
-    }
-    for measurement in &document.measurements {
-        unique(&measurement.config.parameters, side, NameScope::Measurement(measurement.name.clone()))?;
-    }
-    Ok(())
-}
-
-fn unique<T: Item>(items: &[T], side: WorkspaceSide, scope: NameScope) -> Result<(), WorkspaceError> {
-    match repeated(items.iter().map(Named::name)) {
+    match duplicate(document) {
         None => Ok(()),
-        Some(name) => Err(WorkspaceError::Twice { side, part: T::PART, name: name.to_owned(), scope }),
+        Some((part, name, scope)) => Err(WorkspaceError::Twice { side, part, name, scope }),
     }
 }
 
-fn repeated<'n>(mut names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+/// Returns the first name that a workspace has twice, with what it names and where.
+pub(super) fn duplicate(document: &WorkspaceDocument) -> Option<(WorkspacePart, String, NameScope)> {
+    let of_channel = |channel: &Channel| twice(&channel.samples, || NameScope::Channel(channel.name.clone()));
+    let of_measurement = |measurement: &Measurement| {
+        twice(&measurement.config.parameters, || NameScope::Measurement(measurement.name.clone()))
+    };
+    twice(&document.channels, || NameScope::Workspace)
+        .or_else(|| twice(&document.observations, || NameScope::Workspace))
+        .or_else(|| twice(&document.measurements, || NameScope::Workspace))
+        .or_else(|| document.channels.iter().find_map(of_channel))
+        .or_else(|| document.measurements.iter().find_map(of_measurement))
+}
+
+fn twice<T: Item>(items: &[T], scope: impl Fn() -> NameScope) -> Option<(WorkspacePart, String, NameScope)> {
+    repeated_name(items.iter().map(Named::name)).map(|name| (T::PART, name.to_owned(), scope()))
+}
+
+/// Returns the first of `names` that was there before.
+pub(super) fn repeated_name<'n>(mut names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let mut seen = HashSet::new();
     names.find(|name| !seen.insert(*name))
 }

@@ -1,17 +1,24 @@
 //! Combines, prunes, renames and sorts workspaces as documents, like the methods of pyhf's
-//! `Workspace`.
+//! `Workspace`; correlates and splits parameters as a [`CorrelationMap`] says.
 //!
 //! A [`WorkspaceDocument`] is a workspace with the spelling of every number (`5` or `5.0`), so that
 //! untouched parts stay as they are, and digests of the result equal those of pyhf. Results are
 //! checked where an operation could invalidate them; whether a document makes a model is not.
 
 mod combine;
+mod correlate;
 mod difference;
 mod error;
+mod map;
+mod mapped;
 mod prune;
 mod read;
 mod rename;
+mod report;
+mod settings;
 mod sort;
+mod split;
+mod uses;
 
 #[cfg(test)]
 mod tests;
@@ -24,8 +31,14 @@ use serde::{Serialize, Serializer};
 pub use combine::{ChannelJoin, CombinedWorkspace, JoinDecision, combine};
 pub use difference::{PlacedValue, WorkspaceDifference};
 pub use error::{NameScope, WorkspaceError, WorkspacePart, WorkspaceSide};
+pub use map::{CorrelationMap, MapError, MapProblem, MapSyntax, SameNames, SplitBy};
+pub use mapped::{DecorrelateRequest, LabelledWorkspace, MappedWorkspace, combine_by_map, decorrelate, stem};
 pub use prune::{OrphanedMeasurement, PruneRequest, PrunedWorkspace, prune};
 pub use rename::{NewName, RenameRequest, rename};
+pub use report::{
+    AnalysisSummary, CombinationReport, CombinedParameter, CorrelatedBy, MeasurementSummary, ParameterUse, RuleOutcome,
+    report_by_name,
+};
 pub use sort::sort;
 
 use crate::json::WrittenValue;
@@ -34,8 +47,11 @@ use crate::json::WrittenValue;
 /// name both have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WorkspaceJoin {
-    /// No name may be in both.
+    /// No channel may be in both; measurements of one name and one parameter of interest are
+    /// merged, and must agree on what both set.
     #[default]
+    Distinct,
+    /// No name may be in both, as in pyhf.
     None,
     /// Items of both must be equal; measurements of one parameter of interest may set different
     /// parameters.

@@ -71,7 +71,7 @@ fn measurement(object: &JsonObject<'_>) -> Read<Measurement> {
     Ok(Measurement { config: Config { parameters: list(&config, "parameters", setting)?, poi }, name: name(object)? })
 }
 
-fn setting(object: &JsonObject<'_>) -> Read<Setting> {
+pub(super) fn setting(object: &JsonObject<'_>) -> Read<Setting> {
     let mut values = BTreeMap::new();
     for key in ["inits", "bounds", "auxdata", "factors", "sigmas", "fixed"] {
         if let Some(value) = object.get(key) {

@@ -1,5 +1,6 @@
 //! Tests of ns-translate through its public functions, and of the order of its modules.
 
+mod combinations;
 mod digests;
 mod gallery;
 mod layers;
