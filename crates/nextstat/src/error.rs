@@ -12,6 +12,7 @@ use ns_inference::accelerator::AcceleratorFailure;
 use ns_inference::memory::ModelTooLarge;
 use ns_inference::toys::ToysError;
 use ns_translate::pyhf::PyhfError;
+use ns_translate::workspace::WorkspaceError;
 use ns_translate::{DocumentError, full_message};
 use std::fmt;
 
@@ -604,6 +605,17 @@ pub enum Error {
     /// A document that cannot be read, patched or verified.
     #[error(transparent)]
     Document(#[from] DocumentError),
+    /// Two workspaces that cannot be combined.
+    #[error("cannot combine {} with {}: {error}", .names[0], .names[1])]
+    Combine {
+        /// The first and the second, in backticks, or `standard input`.
+        names: [String; 2],
+        /// The problem.
+        error: WorkspaceError,
+    },
+    /// A combination of no workspace.
+    #[error("there is no workspace to combine")]
+    NothingToCombine,
     /// A workspace that is not a model.
     #[error(transparent)]
     Compile(#[from] CompileError),
@@ -677,6 +689,8 @@ impl Hint for Error {
     fn hint(&self, face: Face) -> Option<String> {
         match self {
             Self::Document(error) => error.hint(),
+            Self::Combine { error, .. } => error.hint(),
+            Self::NothingToCombine => None,
             Self::Compile(error) => error.hint(),
             Self::Settings(error) => error.hint(face),
             Self::DataSets(error) => error.hint(),

@@ -54,6 +54,7 @@
 //! [`bootstrap`](bootstrap::bootstrap) makes replicas of histograms, and
 //! [`replica_covariance`](replicas::replica_covariance) reads the covariance of two analyses from
 //! their fits.
+//! [`combination`] makes one workspace of several.
 //!
 //! The types of the engine that these requests and results are made of are re-exported here, so
 //! that a program needs no other crate.
@@ -77,6 +78,7 @@ pub mod blinding;
 pub mod bootstrap;
 pub mod cancel;
 pub mod check;
+pub mod combination;
 pub mod comparison;
 pub mod curves;
 pub mod data_sets;

@@ -14,6 +14,7 @@ const LAYERS: &[&[&str]] = &[
     &["provenance", "stored_point"],
     &["answer"],
     &["comparison", "curves", "fit", "hypothesis", "patchsets", "ranking", "toys"],
+    &["combination"],
     &["fits", "goodness", "toy_tests", "yields"],
     &["alarm", "projection"],
 ];

@@ -2,6 +2,7 @@
 
 mod answers;
 mod blinding;
+mod combinations;
 mod comparison;
 mod fits;
 mod layers;
