@@ -48,14 +48,6 @@ pub(crate) enum CliError {
         /// The problem.
         error: StoredFitError,
     },
-    /// Two workspaces that cannot be combined.
-    #[error("cannot combine {} with {}: {error}", .names[0], .names[1])]
-    Combine {
-        /// The first and the second, in backticks, or `standard input`.
-        names: [String; 2],
-        /// The problem.
-        error: WorkspaceError,
-    },
     /// `--poi none` beside a name.
     #[error("`--poi none` and `--poi {name}` contradict each other")]
     PoiAndNone { name: String },
@@ -168,7 +160,7 @@ impl CliError {
             Self::ToyFile(error) => error.hint(),
             Self::Library(error) => error.hint(Face::Command),
             Self::Compile { error, .. } => error.hint(),
-            Self::Workspace { error, .. } | Self::Combine { error, .. } => error.hint(),
+            Self::Workspace { error, .. } => error.hint(),
             Self::StoredFit { error, .. } => error.hint().map(str::to_owned),
             Self::OutputIsInput { .. } => Some("write the result to another file".to_owned()),
             Self::NoDocument => Some("name a file, or `-` for standard input".to_owned()),

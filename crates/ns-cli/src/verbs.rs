@@ -7,6 +7,7 @@
 mod check;
 mod combine;
 mod completions;
+mod decorrelate;
 mod devices;
 mod digest;
 mod evaluate;
@@ -141,6 +142,8 @@ verbs! {
     Prune: prune::PruneArgs,
     /// Rename channels, samples, modifiers or measurements of a workspace
     Rename: rename::RenameArgs,
+    /// Split parameters of a workspace by channel or by sample
+    Decorrelate: decorrelate::DecorrelateArgs,
     /// Sort a workspace by name
     Sort: sort::SortArgs,
     /// Work with patch sets: many signals for one background-only workspace

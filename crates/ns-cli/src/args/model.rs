@@ -46,7 +46,7 @@ impl SourceArgs {
 }
 
 /// Reads the workspace in `source` for a verb that rewrites it.
-pub(crate) fn rewritable(source: &DocumentSource) -> Result<WorkspaceDocument, CliError> {
+fn rewritable(source: &DocumentSource) -> Result<WorkspaceDocument, CliError> {
     let bytes = read_bytes(source)?;
     WorkspaceDocument::from_bytes(&bytes)
         .map_err(|error| CliError::NotRewritable(DocumentError::from(error).in_file(&source.name())))

@@ -3,6 +3,7 @@
 //! warnings, errors and progress on standard error.
 
 mod args;
+pub(crate) mod combination;
 mod progress;
 pub(crate) mod reporter;
 mod rows;
@@ -22,6 +23,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::path::Path;
 
 /// Writes the result of a verb that has a table, too: as JSON to the output that the arguments
 /// name, but not to a terminal that gets the table.
@@ -39,6 +41,17 @@ pub(crate) fn with_command(document: &Value) -> Cow<'_, Value> {
         document.to_mut()["provenance"]["command"] = json!(crate::command_line());
     }
     document
+}
+
+/// Writes the report of a verb whose result is a workspace, to the file that was named for it.
+pub(crate) fn write_report(document: &Value, path: Option<&Path>) -> Result<(), CliError> {
+    let Some(path) = path else { return Ok(()) };
+    let text = python_json(&with_command(document)).map_err(io::Error::from).map_err(stdout_error)? + "\n";
+    if path.as_os_str() == "-" {
+        return write_stdout(text.as_bytes());
+    }
+    let unwritable = |source| CliError::Unwritable { name: format!("`{}`", path.display()), source };
+    write_whole(path, text.as_bytes()).map_err(unwritable)
 }
 
 /// Writes a document to the output that the arguments name.

@@ -1,16 +1,18 @@
-//! `nextstat combine`: several workspaces combined into one.
+//! `nextstat combine`: several workspaces combined into one, by the names of parameters or as a
+//! correlation map says.
 
 use super::Command;
+use crate::args::files::Files;
+use crate::args::named_or_piped;
 use crate::args::values::source;
-use crate::args::{named_or_piped, rewritable};
 use crate::error::CliError;
-use crate::output::{OutputArgs, Reporter, write_json};
+use crate::output::{OutputArgs, Reporter, combination, write_json, write_report};
 use crate::status::Status;
 use clap::{Args, ValueEnum};
+use nextstat::combination::{CombinationInput, CombinationMap, CombineRequest, combine};
 use ns_translate::DocumentSource;
-use ns_translate::workspace::{
-    ChannelJoin, JoinDecision, WorkspaceCounts, WorkspaceDocument, WorkspaceJoin, WorkspaceSide, combine,
-};
+use ns_translate::workspace::{ChannelJoin, WorkspaceCounts, WorkspaceDocument, WorkspaceJoin};
+use std::path::PathBuf;
 
 /// Arguments of `combine`.
 #[derive(Debug, Args)]
@@ -20,9 +22,15 @@ pub(crate) struct CombineArgs {
     #[arg(value_name = "WORKSPACE", value_parser = source())]
     workspaces: Vec<DocumentSource>,
 
-    /// How to join channels, observations and measurements with a name that is in two workspaces
-    #[arg(short, long, value_enum, default_value_t)]
-    join: JoinArg,
+    /// Correlation map, YAML or JSON: which parameters are one and which are split, and the
+    /// measurement of the result
+    #[arg(long, value_name = "FILE", value_parser = source(), conflicts_with_all = ["join", "merge_channels", "no_merge_channels"])]
+    map: Option<DocumentSource>,
+
+    /// How to join channels, observations and measurements with a name that is in two workspaces;
+    /// without it no channel may be in both, and measurements of one name are merged
+    #[arg(short, long, value_enum)]
+    join: Option<JoinArg>,
 
     /// Give a channel of two workspaces the samples of both; with an outer join only
     #[arg(long, overrides_with = "no_merge_channels")]
@@ -31,6 +39,10 @@ pub(crate) struct CombineArgs {
     /// Take each channel as a whole; this is the default
     #[arg(long)]
     no_merge_channels: bool,
+
+    /// Write what was correlated and why as JSON to a file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    report: Option<PathBuf>,
 
     #[command(flatten)]
     output: OutputArgs,
@@ -43,29 +55,28 @@ impl CombineArgs {
         while sources.len() < 2 {
             sources.push(named_or_piped(None)?);
         }
-        let from_stdin = sources.iter().filter(|source| **source == DocumentSource::Stdin);
+        let from_stdin = sources.iter().chain(&self.map).filter(|source| **source == DocumentSource::Stdin);
         if from_stdin.count() > 1 { Err(CliError::TwoFromStdin) } else { Ok(sources) }
     }
 
-    fn join(&self) -> WorkspaceJoin {
-        match self.join {
-            JoinArg::None => WorkspaceJoin::None,
-            JoinArg::Outer => WorkspaceJoin::Outer,
-            JoinArg::LeftOuter => WorkspaceJoin::LeftOuter,
-            JoinArg::RightOuter => WorkspaceJoin::RightOuter,
-        }
-    }
-
-    fn channels(&self) -> ChannelJoin {
-        if self.merge_channels { ChannelJoin::Merged } else { ChannelJoin::Whole }
+    fn request(&self) -> Result<CombineRequest, CliError> {
+        let join = match self.join {
+            None => WorkspaceJoin::Distinct,
+            Some(JoinArg::None) => WorkspaceJoin::None,
+            Some(JoinArg::Outer) => WorkspaceJoin::Outer,
+            Some(JoinArg::LeftOuter) => WorkspaceJoin::LeftOuter,
+            Some(JoinArg::RightOuter) => WorkspaceJoin::RightOuter,
+        };
+        let channels = if self.merge_channels { ChannelJoin::Merged } else { ChannelJoin::Whole };
+        let map = self.map.as_ref().map(CombinationMap::load).transpose()?;
+        Ok(CombineRequest { map, join, channels })
     }
 }
 
 /// Kinds of joins by pyhf's names.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum JoinArg {
-    /// No name may be in both
-    #[default]
+    /// No name may be in both, of a measurement neither
     None,
     /// Parts of the same name must be equal; the settings of a measurement in both are merged
     Outer,
@@ -78,24 +89,21 @@ enum JoinArg {
 }
 
 impl Command for CombineArgs {
+    fn files(&self) -> Files<'_> {
+        let sources: Vec<Option<&DocumentSource>> = self.workspaces.iter().chain(&self.map).map(Some).collect();
+        Files::of(&sources, &self.output).writing(self.report.as_ref())
+    }
+
     fn run(self) -> Result<Status, CliError> {
-        let sources = self.sources()?;
-        let documents = sources.iter().map(rewritable).collect::<Result<Vec<_>, _>>()?;
-        let mut documents = documents.into_iter().zip(sources.iter().map(DocumentSource::name));
-        let Some((mut document, mut name)) = documents.next() else { return Err(CliError::NoDocument) };
-        let mut warnings = Vec::new();
-        for (other, other_name) in documents {
-            let names = [name, other_name];
-            let combined = combine(document, other, self.join(), self.channels())
-                .map_err(|error| CliError::Combine { names: names.clone(), error })?;
-            warnings.extend(decisions(&combined.kept, &names));
-            document = combined.document;
-            name = names.join(" and ");
-        }
-        write_json(&document, &self.output)?;
+        let request = self.request()?;
+        let load = |source: &DocumentSource| CombinationInput::load(source).map_err(CliError::NotRewritable);
+        let inputs = self.sources()?.iter().map(load).collect::<Result<_, _>>()?;
+        let made = combine(inputs, &request)?;
+        write_report(&made.document(), self.report.as_deref())?;
+        write_json(&made.workspace, &self.output)?;
         let reporter = Reporter::new(&self.output);
-        reporter.warn(&warnings);
-        reporter.note(|| counts(&document));
+        reporter.warn(&made.report.warnings);
+        reporter.note(|| counts(&made.workspace) + &combination::table(&made.report));
         Ok(Status::Done)
     }
 }
@@ -106,16 +114,4 @@ pub(super) fn counts(document: &WorkspaceDocument) -> String {
     let parts = [(channels, "channel"), (samples, "sample"), (modifiers, "modifier"), (measurements, "measurement")];
     let parts = parts.map(|(n, what)| format!("{n} {what}{}", if n == 1 { "" } else { "s" }));
     format!("{}\n", parts.join(", "))
-}
-
-/// Formats which of two different parts was kept, of the workspaces called `names`.
-fn decisions(kept: &[JoinDecision], names: &[String; 2]) -> Vec<String> {
-    let line = |JoinDecision { part, name, side, difference }: &JoinDecision| {
-        let from = match side {
-            WorkspaceSide::Left => &names[0],
-            WorkspaceSide::Right => &names[1],
-        };
-        format!("keeping the {part} `{name}` of {from}; that of the other workspace differs: {difference}")
-    };
-    kept.iter().map(line).collect()
 }

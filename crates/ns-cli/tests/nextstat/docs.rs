@@ -89,7 +89,7 @@ fn work_folder(page: &Path) -> PathBuf {
     std::fs::create_dir_all(folder.join("examples")).expect("a writable target folder");
     for entry in std::fs::read_dir(Path::new(ROOT).join("examples")).expect("the repository has examples") {
         let path = entry.expect("a readable folder").path();
-        if path.extension().is_some_and(|extension| extension == "json") {
+        if path.extension().is_some_and(|extension| extension == "json" || extension == "yml") {
             let target = folder.join("examples").join(path.file_name().unwrap_or_default());
             std::fs::copy(&path, target).expect("a writable target folder");
         }

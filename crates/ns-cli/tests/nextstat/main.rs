@@ -1,5 +1,6 @@
 //! The built command, run as its users run it: what it writes, what it says, how it exits.
 
+mod combinations;
 mod commands;
 mod devices;
 mod docs;
