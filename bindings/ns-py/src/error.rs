@@ -151,6 +151,7 @@ pub(crate) fn library(py: Python<'_>, error: &nextstat::Error) -> PyErr {
     let made = match error {
         nextstat::Error::Document(error) => return document(py, error),
         nextstat::Error::Compile(error) => return compile(py, error),
+        nextstat::Error::Combine { .. } | nextstat::Error::NothingToCombine => WorkspaceError::new_err(message),
         nextstat::Error::DataSets(_) => DataError::new_err(message),
         nextstat::Error::TooLarge(_) => return PyMemoryError::new_err(message),
         nextstat::Error::Toys(error) => return toys(error),

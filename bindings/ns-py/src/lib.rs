@@ -6,6 +6,7 @@
 
 mod batch;
 mod choice;
+mod combination;
 mod convert;
 mod curves;
 mod data_sets;
@@ -76,6 +77,7 @@ fn _nextstat(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<interrupt::PyStopper>()?;
     numbers::register(module)?;
     error::register(module)?;
+    combination::register(module)?;
     documents::register(module)?;
     interpolation::register(module)?;
     fits::register(module)?;

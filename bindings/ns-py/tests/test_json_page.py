@@ -1,5 +1,6 @@
 """The page on JSON documents lists the keys that the command writes."""
 
+import json
 import re
 
 import nextstat
@@ -22,7 +23,7 @@ SUBCOMMANDS = {
 }
 
 
-def test_the_page_lists_the_keys_of_verbs_without_a_model(root, examples_folder):
+def test_the_page_lists_the_keys_of_verbs_without_a_model(root, examples_folder, tmp_path):
     page = (root / "docs/reference/json.md").read_text("utf-8")
     parts = {part.split("\n")[0]: part for part in page.split("\n## ")}
     for arguments in (
@@ -31,6 +32,10 @@ def test_the_page_lists_the_keys_of_verbs_without_a_model(root, examples_folder)
         ["patchset", "verify", "examples/background.json", "examples/signals.json"],
     ):
         assert nextstat.command(arguments).json().keys() <= _keys(parts[arguments[0]]), arguments
+    report = tmp_path / "report.json"
+    combine = ["combine", "examples/simple.json", "examples/shapes.json", "-o", tmp_path / "both.json", "--report", report]
+    assert nextstat.command(combine).exit_code == 0
+    assert json.loads(report.read_text()).keys() <= _keys(parts["combine"]) | _keys(page.split("\n## ")[0])
     every = ["limit", "examples/background.json", "--patchset", "examples/signals.json", "--every-patch"]
     keys = _keys(page.split("\n## ")[0]) | _keys(parts["Every patch of a set"])
     assert nextstat.command(every).json().keys() <= keys

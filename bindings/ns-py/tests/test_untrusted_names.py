@@ -58,6 +58,7 @@ def results(model, workspace):
         nextstat.report(model),
         nextstat.check(model),
         nextstat.inspect(workspace),
+        nextstat.combine({"A" + HIDDEN: workspace}),
         nextstat.Result({"name" + HIDDEN: HIDDEN}),
         nextstat.Result({"name": "half \ud800"}),
         nextstat.CommandResult({"exit_code": 0, "output": "", "messages": f"a\nb{HIDDEN}"}),

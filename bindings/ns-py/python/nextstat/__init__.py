@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ._combination import combine, decorrelate
 from ._command import command
 from ._curves import contours, profile_scan, ranking
 from ._data_sets import bootstrap, bootstrap_weights, fits, replica_covariance
@@ -42,6 +43,7 @@ from ._nextstat import (
 )
 from ._results import (
     CheckResult,
+    CombinationResult,
     CommandResult,
     ContourResult,
     FitResult,
@@ -78,6 +80,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CheckResult",
+    "CombinationResult",
     "CommandResult",
     "ContourResult",
     "DataError",
@@ -113,8 +116,10 @@ __all__ = [
     "bootstrap",
     "bootstrap_weights",
     "check",
+    "combine",
     "command",
     "contours",
+    "decorrelate",
     "devices",
     "digest",
     "every_patch",

@@ -344,6 +344,17 @@ def devices() -> list[str]:
     """Returns the names of the backends that have a device here."""
 
 def digest_of(text: bytes, algorithm: str) -> str: ...
+def combine(
+    workspaces: Sequence[tuple[str | None, bytes | str]],
+    map: bytes | str | None,
+    join: str | None,
+    merge_channels: bool,
+) -> tuple[str, _Fields]:
+    """Returns the workspace as JSON text, and the report."""
+
+def decorrelate(workspace: bytes | str, wanted: _Wanted) -> tuple[str, _Fields]:
+    """Returns the workspace as JSON text, and the report."""
+
 def read_document(path: str) -> bytes: ...
 def failed_patches(n_failed: int, n_done: int) -> str | None: ...
 def inspect_workspace(text: bytes, measurement: str | None) -> _Fields: ...

@@ -3,7 +3,7 @@
 from .base import Result, warn_of
 from .curves import ContourResult, RankingResult, ScanResult
 from .data_sets import FitsResult, ReplicaCovariance
-from .documents import CheckResult, CommandResult, GridResult, InspectResult
+from .documents import CheckResult, CombinationResult, CommandResult, GridResult, InspectResult
 from .fits import FitResult, GoodnessOfFit, ReportResult, YieldsResult
 from .frozen import Record
 from .tests import HypotestResult, LimitResult, SignificanceResult, ToyHypotestResult
@@ -11,6 +11,7 @@ from .toys import ToysResult
 
 __all__ = [
     "CheckResult",
+    "CombinationResult",
     "CommandResult",
     "ContourResult",
     "FitResult",

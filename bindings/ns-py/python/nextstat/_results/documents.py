@@ -123,6 +123,60 @@ def _first_number(answer: Any) -> str:
     return type(answer).__name__
 
 
+class CombinationResult(Result):
+    """A workspace made of others, and what was correlated and split.
+
+    Attributes
+    ----------
+    workspace : dict
+        The workspace; not part of the document.
+    analyses : tuple of dict
+        The workspaces that it is made of: `label`, `channels`, `measurements`.
+    measurements : tuple of dict
+        `name` and `poi` of each measurement.
+    parameters : tuple of dict
+        `parameter`, `correlated_by` (``"map"``, ``"name"`` or None), `rules`, `uses` (what it is in
+        each workspace) and `differences`.
+    rules : tuple of dict
+        What each rule of the map did: `rule` (its place), `line`, `action`, `parameters` and
+        `without_counterpart`.
+    warnings : tuple of str
+        What differs between workspaces that share a parameter.
+    """
+
+    __slots__ = ()
+    workspace: Mapping[str, Any]
+    analyses: tuple[Mapping[str, Any], ...]
+    measurements: tuple[Mapping[str, Any], ...]
+    parameters: tuple[Mapping[str, Any], ...]
+    rules: tuple[Mapping[str, Any], ...]
+    warnings: tuple[str, ...]
+
+    def _view(self) -> _views.View:
+        by_name = sum(found["correlated_by"] == "name" for found in self.parameters)
+        facts = [
+            ("workspaces", ", ".join(analysis["label"] for analysis in self.analyses)),
+            ("parameters", str(len(self.parameters))),
+            ("correlated by name alone", str(by_name)),
+        ]
+        facts += [("measurement", f"{found['name']} ({found['poi']})") for found in self.measurements]
+        rows = [
+            (
+                found["parameter"],
+                found["correlated_by"] or "-",
+                ", ".join(found["rules"]) or "-",
+                ", ".join(used["analysis"] for used in found["uses"]),
+            )
+            for found in self.parameters
+            if found["correlated_by"] or found["rules"]
+        ]
+        tables = _views.tables(rows, ("parameter", "correlated by", "rule", "workspaces"))
+        return _views.View("CombinationResult", facts, tables)
+
+    def _document(self) -> dict[str, Any]:
+        return {name: found for name, found in super()._document().items() if name != "workspace"}
+
+
 class CommandResult(Result):
     """What the command did.
 
