@@ -13,7 +13,7 @@ if ! cargo +nightly fuzz --version >/dev/null 2>&1; then
     echo "hint: cargo install cargo-fuzz --locked" >&2
     exit 2
 fi
-for target in workspace patch patchset; do
+for target in workspace patch patchset map; do
     mkdir -p "corpus/$target"
     cargo +nightly fuzz run "$target" "corpus/$target" "../testdata/fuzz/$target" -- \
         -max_total_time="$seconds" -max_len=16384 -timeout=20

@@ -1,5 +1,5 @@
-//! Development only: checks what must be true of any bytes that are passed as a workspace, a patch
-//! or a patch set.
+//! Development only: checks what must be true of any bytes that are passed as a workspace, a patch,
+//! a patch set or a correlation map.
 //!
 //! Each function takes bytes and panics if a promise is broken. The promises: nothing else panics;
 //! every error has a message; what compiles has a likelihood that is a number or +∞, never NaN; a
@@ -9,7 +9,7 @@
 //!
 //! | item | contents |
 //! |---|---|
-//! | [`workspace`], [`patch`], [`patchset`] | one check for each kind of document |
+//! | [`workspace`], [`patch`], [`patchset`], [`map`] | one check for each kind of document |
 //! | [`FuzzStage`] | how far some bytes came |
 //! | [`mod@mutate`] | inputs made of seeds, the same ones in every run |
 //!
@@ -28,7 +28,10 @@ use ns_core::{CompileOptions, Likelihood, Model};
 use ns_inference::{FitOptions, Problem, fit};
 use ns_translate::patch::{Patch, apply};
 use ns_translate::patchset::PatchSet;
-use ns_translate::workspace::{ChannelJoin, PruneRequest, WorkspaceDocument, WorkspaceJoin, combine, prune, sort};
+use ns_translate::workspace::{
+    ChannelJoin, CorrelationMap, LabelledWorkspace, MapSyntax, NewName, PruneRequest, RenameRequest, WorkspaceDocument,
+    WorkspaceJoin, combine, combine_by_map, prune, rename, sort,
+};
 use ns_translate::{DocumentError, full_message, pyhf, python_json};
 
 /// The workspace that patches and patch sets are tried on.
@@ -106,6 +109,45 @@ pub fn patchset(data: &[u8]) -> FuzzStage {
         reached = reached.max(one);
     }
     reached
+}
+
+/// Reads `data` as a correlation map in YAML and in JSON, combines [`PATCHED`] with a copy of it
+/// whose names differ as the map says, and returns the stage that it reaches: a combination is
+/// compiled but not fitted.
+pub fn map(data: &[u8]) -> FuzzStage {
+    let yaml = CorrelationMap::from_bytes(data, MapSyntax::Yaml);
+    if let Err(error) = CorrelationMap::from_bytes(data, MapSyntax::Json) {
+        refused(error);
+    }
+    let map = match yaml {
+        Ok(map) => map,
+        Err(error) => return refused(error),
+    };
+    let document = WorkspaceDocument::from_bytes(PATCHED).expect("our own document");
+    let other = PruneRequest { measurements: vec!["background_only".to_owned()], ..PruneRequest::default() };
+    let document = prune(document, &other).expect("one measurement is left").document;
+    let copy = rename_all(&document);
+    let labelled = |label: &str, document| LabelledWorkspace { label: label.to_owned(), file: None, document };
+    match combine_by_map(vec![labelled("A", document), labelled("B", copy)], &map) {
+        Ok(made) => {
+            let text = python_json(&made.document).expect("documents have text keys");
+            let workspace = pyhf::read_workspace(text.as_bytes()).expect("a combination is a workspace");
+            // A map may set what makes no model; that is refused later.
+            match ns_core::compile(&workspace, &CompileOptions::default()) {
+                Ok(_) => FuzzStage::Compiled,
+                Err(_) => FuzzStage::Read,
+            }
+        }
+        Err(error) => refused(error).max(FuzzStage::Read),
+    }
+}
+
+/// Returns a copy with channels of other names.
+fn rename_all(document: &WorkspaceDocument) -> WorkspaceDocument {
+    let value = serde_json::to_value(document).expect("documents have text keys");
+    let names = value["channels"].as_array().expect("a list").iter().filter_map(|channel| channel["name"].as_str());
+    let channels = names.map(|name| NewName { from: name.to_owned(), to: format!("B_{name}") }).collect();
+    rename(document.clone(), &RenameRequest { channels, ..RenameRequest::default() }).expect("free names")
 }
 
 fn apply_and_evaluate(patch: &Patch) -> FuzzStage {

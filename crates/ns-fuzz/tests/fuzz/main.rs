@@ -9,8 +9,8 @@ use ns_testkit::random::Random;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// Inputs per kind of document: workspaces, patches, patch sets.
-const INPUTS: [usize; 3] = [30_000, 10_000, 10_000];
+/// Inputs per kind of document: workspaces, patches, patch sets, correlation maps.
+const INPUTS: [usize; 4] = [30_000, 10_000, 10_000, 10_000];
 
 fn seeds(kind: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/fuzz").join(kind);
@@ -56,4 +56,14 @@ fn no_patch_violates_an_invariant() {
 fn no_patch_set_violates_an_invariant() {
     let reached = run("patchset", INPUTS[2], ns_fuzz::patchset);
     assert!(reached[FuzzStage::Fitted as usize] > INPUTS[2] / 10, "too few of the mutations reach a fit: {reached:?}");
+}
+
+#[test]
+fn no_correlation_map_violates_an_invariant() {
+    let reached = run("map", INPUTS[3], ns_fuzz::map);
+    assert!(
+        reached[FuzzStage::Compiled as usize] > INPUTS[3] / 10,
+        "too few of the mutations are combined: {reached:?}"
+    );
+    assert!(reached[FuzzStage::Read as usize] > 100, "too few of the mutations do not fit the workspaces: {reached:?}");
 }
