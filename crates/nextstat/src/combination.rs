@@ -251,7 +251,7 @@ fn unique_labels(inputs: &[CombinationInput]) -> Vec<String> {
 }
 
 fn source(input: &CombinationInput) -> Value {
-    let mut source = json!({"sha256": input.sha256});
+    let mut source = json!({"digest": input.sha256});
     if let Some(file) = &input.file {
         source["file"] = json!(file);
     }

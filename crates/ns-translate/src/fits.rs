@@ -110,7 +110,7 @@ fn square(matrix: &JsonCursor<'_>, n: usize) -> Result<Vec<f64>, JsonError> {
 /// Reads the provenance of a fit.
 fn read_origin(provenance: &JsonCursor<'_>) -> Result<FitOrigin, JsonError> {
     let provenance = provenance.open_object()?;
-    let sha256 = provenance.need("workspace")?.open_object()?.need("sha256")?.text()?.to_owned();
+    let digest = provenance.need("workspace")?.open_object()?.need("digest")?.text()?.to_owned();
     let is_observed = provenance.need("data")?.open_object()?.need("source")?.text()? == "observed";
     let settings = provenance.get("settings");
     let settings = settings.as_ref().map(JsonCursor::open_object).transpose()?;
@@ -118,7 +118,7 @@ fn read_origin(provenance: &JsonCursor<'_>) -> Result<FitOrigin, JsonError> {
     let masked = masked.as_ref().map_or(Ok(Vec::new()), |masked| -> Result<Vec<_>, JsonError> {
         masked.members()?.map(|(member, bins)| Ok((member.key.to_string(), read_bins(&bins)?))).collect()
     })?;
-    Ok(FitOrigin { workspace_sha256: sha256, is_observed, masked })
+    Ok(FitOrigin { workspace_sha256: digest, is_observed, masked })
 }
 
 /// Reads the bins of a channel: `all`, or a list of numbers.
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn provenance_says_which_bins_were_fitted() {
         let text = r#"{"par_names": [], "bestfit": [], "uncertainties": [], "provenance": {
-            "workspace": {"sha256": "abc"}, "data": {"source": "observed"},
+            "workspace": {"digest": "abc"}, "data": {"source": "observed"},
             "settings": {"masked": {"SR": "all", "VR": [1, 2]}}}}"#;
         let origin = read_fit(text.as_bytes()).expect("a fit").origin.expect("a provenance");
         assert_eq!(origin.workspace_sha256, "abc");
