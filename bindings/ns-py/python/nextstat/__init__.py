@@ -12,23 +12,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._combination import combine, decorrelate
-from ._command import command
-from ._curves import contours, profile_scan, ranking
-from ._data_sets import bootstrap, bootstrap_weights, fits, replica_covariance
-from ._devices import devices
-from ._documents import PatchSet, apply_patch, check, digest, every_patch, inspect
-from ._errors import NextstatWarning
-from ._fits import fit, goodness_of_fit, report, yields
+from . import _combination, _command, _curves, _data_sets, _devices, _documents, _errors, _fits, _legacy, _models, _results, _tests, _toys
+from ._combination import *
+from ._command import *
+from ._curves import *
+from ._data_sets import *
+from ._devices import *
+from ._documents import *
+from ._errors import *
+from ._fits import *
 from ._installed import warn_if_mixed as _warn_if_mixed
-from ._legacy import (
-    fit_toys_batch_gpu,
-    fit_toys_from_data_gpu,
-    has_cuda,
-    has_metal,
-    hypotest_qtilde_toys_gpu,
-)
-from ._models import asimov_data, example, load_workspace, model_of
+from ._legacy import *
+from ._models import *
 from ._nextstat import (
     DataError,
     DeviceError,
@@ -41,30 +36,15 @@ from ._nextstat import (
     WorkspaceError,
     __version__,
 )
-from ._results import (
-    CheckResult,
-    CombinationResult,
-    CommandResult,
-    ContourResult,
-    FitResult,
-    FitsResult,
-    GoodnessOfFit,
-    GridResult,
-    HypotestResult,
-    InspectResult,
-    LimitResult,
-    RankingResult,
-    ReplicaCovariance,
-    ReportResult,
-    Result,
-    ScanResult,
-    SignificanceResult,
-    ToyHypotestResult,
-    ToysResult,
-    YieldsResult,
-)
-from ._tests import hypotest, hypotest_toys, significance, upper_limit
-from ._toys import fit_toys, load_toys, throw_toys
+from ._results.base import *
+from ._results.curves import *
+from ._results.data_sets import *
+from ._results.documents import *
+from ._results.fits import *
+from ._results.tests import *
+from ._results.toys import *
+from ._tests import *
+from ._toys import *
 
 _warn_if_mixed()
 
@@ -78,76 +58,32 @@ if TYPE_CHECKING:
     from . import pyhf as pyhf
     from . import torch as torch
 
+# Each module lists what it adds.
 __all__ = [
-    "CheckResult",
-    "CombinationResult",
-    "CommandResult",
-    "ContourResult",
     "DataError",
     "DeviceError",
-    "FitResult",
-    "FitsResult",
-    "GoodnessOfFit",
     "GradientError",
-    "GridResult",
-    "HypotestResult",
-    "InspectResult",
-    "LimitResult",
     "Model",
     "ModelError",
     "NextstatError",
-    "NextstatWarning",
     "ParameterError",
-    "PatchSet",
-    "RankingResult",
-    "ReplicaCovariance",
-    "ReportResult",
-    "Result",
-    "ScanResult",
-    "SignificanceResult",
     "ToyError",
-    "ToyHypotestResult",
-    "ToysResult",
     "WorkspaceError",
-    "YieldsResult",
     "__version__",
-    "apply_patch",
-    "asimov_data",
-    "bootstrap",
-    "bootstrap_weights",
-    "check",
-    "combine",
-    "command",
-    "contours",
-    "decorrelate",
-    "devices",
-    "digest",
-    "every_patch",
-    "example",
-    "fit",
-    "fit_toys",
-    "fit_toys_batch_gpu",
-    "fit_toys_from_data_gpu",
-    "fits",
-    "goodness_of_fit",
-    "has_cuda",
-    "has_metal",
-    "hypotest",
-    "hypotest_qtilde_toys_gpu",
-    "hypotest_toys",
-    "inspect",
-    "load_toys",
-    "load_workspace",
-    "model_of",
-    "profile_scan",
-    "ranking",
-    "replica_covariance",
-    "report",
-    "significance",
-    "throw_toys",
-    "upper_limit",
-    "yields",
 ]
+__all__ += _combination.__all__
+__all__ += _command.__all__
+__all__ += _curves.__all__
+__all__ += _data_sets.__all__
+__all__ += _devices.__all__
+__all__ += _documents.__all__
+__all__ += _errors.__all__
+__all__ += _fits.__all__
+__all__ += _legacy.__all__
+__all__ += _models.__all__
+__all__ += _results.__all__
+__all__ += _tests.__all__
+__all__ += _toys.__all__
 
 # Modules that are imported when they are first used, because of what they import themselves.
 _LAZY = ("differentiable", "distributed", "histograms", "jax", "plot", "pyhf", "torch")

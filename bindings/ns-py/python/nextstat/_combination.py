@@ -16,6 +16,8 @@ from ._sources import file_of, json_bytes
 if TYPE_CHECKING:
     from ._sources import Document
 
+__all__ = ["combine", "decorrelate"]
+
 
 def combine(
     workspaces: Sequence[Document] | Mapping[str, Document],

@@ -14,6 +14,8 @@ from ._results import CommandResult
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+__all__ = ["command"]
+
 # Exit code of bad input or usage.
 _UNUSABLE = 2
 

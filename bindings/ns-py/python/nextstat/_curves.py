@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ._nextstat import Model
     from ._progress import Progress
 
+__all__ = ["contours", "profile_scan", "ranking"]
+
 
 def profile_scan(
     model: Model,

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ._nextstat import Model
     from ._progress import Progress
 
+__all__ = ["bootstrap", "bootstrap_weights", "fits", "replica_covariance"]
+
 #: Replicas have numbers of 32 bits.
 _MOST_REPLICAS = 2**32 - 1
 

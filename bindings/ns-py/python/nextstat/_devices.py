@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from . import _nextstat
 
+__all__ = ["devices"]
+
 
 def devices() -> list[str]:
     """Returns the devices of this machine that functions take as `device`.

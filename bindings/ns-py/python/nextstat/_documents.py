@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ._progress import Progress
     from ._sources import Document
 
+__all__ = ["PatchSet", "apply_patch", "check", "digest", "every_patch", "inspect"]
+
 
 def inspect(workspace: Model | Document, *, measurement: str | None = None) -> InspectResult:
     """What a workspace contains: counts, channels, samples, parameters, measurements.

@@ -15,6 +15,8 @@ from ._nextstat import NextstatError, escape
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+__all__ = ["NextstatWarning"]
+
 
 class Escaped:
     """A base of exceptions and warnings that escapes their messages.

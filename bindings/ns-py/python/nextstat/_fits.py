@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ._nextstat import Model
     from ._progress import Progress
 
+__all__ = ["fit", "goodness_of_fit", "report", "yields"]
+
 
 def fit(
     model: Model,

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ._nextstat import Model
     from ._results import ToyHypotestResult, ToysResult
 
+__all__ = ["fit_toys_batch_gpu", "fit_toys_from_data_gpu", "has_cuda", "has_metal", "hypotest_qtilde_toys_gpu"]
+
 
 def has_cuda() -> bool:
     """Returns whether this build and this machine have an NVIDIA GPU.

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     StoredFit: TypeAlias = FitResult | Mapping[str, Any] | str | os.PathLike[str]
 
+__all__ = ["asimov_data", "example", "load_workspace", "model_of"]
+
 
 #: The workspaces that come with the package.
 EXAMPLES = ("shapes", "simple")

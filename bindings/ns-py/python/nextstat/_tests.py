@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ._nextstat import Model
     from ._progress import Progress
 
+__all__ = ["hypotest", "hypotest_toys", "significance", "upper_limit"]
+
 
 def hypotest(
     model: Model,

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ._nextstat import Model
     from ._progress import Progress
 
+__all__ = ["fit_toys", "load_toys", "throw_toys"]
+
 
 def throw_toys(
     model: Model,

@@ -1,35 +1,24 @@
-"""Results of procedures: frozen containers with named fields."""
+"""Results of procedures: frozen containers with named fields.
 
-from .base import Result, warn_of
-from .curves import ContourResult, RankingResult, ScanResult
-from .data_sets import FitsResult, ReplicaCovariance
-from .documents import CheckResult, CombinationResult, CommandResult, GridResult, InspectResult
-from .fits import FitResult, GoodnessOfFit, ReportResult, YieldsResult
-from .frozen import Record
-from .tests import HypotestResult, LimitResult, SignificanceResult, ToyHypotestResult
-from .toys import ToysResult
+Each module lists in `__all__` what it adds.
+"""
 
-__all__ = [
-    "CheckResult",
-    "CombinationResult",
-    "CommandResult",
-    "ContourResult",
-    "FitResult",
-    "FitsResult",
-    "GoodnessOfFit",
-    "GridResult",
-    "HypotestResult",
-    "InspectResult",
-    "LimitResult",
-    "RankingResult",
-    "Record",
-    "ReplicaCovariance",
-    "ReportResult",
-    "Result",
-    "ScanResult",
-    "SignificanceResult",
-    "ToyHypotestResult",
-    "ToysResult",
-    "YieldsResult",
-    "warn_of",
-]
+from . import base, curves, data_sets, documents, fits, tests, toys
+from .base import *
+from .base import warn_of as warn_of
+from .curves import *
+from .data_sets import *
+from .documents import *
+from .fits import *
+from .frozen import Record as Record
+from .tests import *
+from .toys import *
+
+__all__: list[str] = []
+__all__ += base.__all__
+__all__ += curves.__all__
+__all__ += data_sets.__all__
+__all__ += documents.__all__
+__all__ += fits.__all__
+__all__ += tests.__all__
+__all__ += toys.__all__

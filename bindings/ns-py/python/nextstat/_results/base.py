@@ -14,6 +14,8 @@ from .frozen import frozen
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+__all__ = ["Result"]
+
 _R = TypeVar("_R", bound="Result")
 
 

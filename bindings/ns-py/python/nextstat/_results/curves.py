@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from numpy import ndarray
 
+__all__ = ["ContourResult", "RankingResult", "ScanResult"]
+
 
 class ScanResult(Result):
     """A profile likelihood scan over N points, or N1 x N2 of two parameters.

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from numpy import ndarray
 
+__all__ = ["FitsResult", "ReplicaCovariance"]
+
 
 class FitsResult(Result):
     """Fits of N data sets. P is the number of parameters.

@@ -11,6 +11,8 @@ from .base import Result, plain
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+__all__ = ["CheckResult", "CombinationResult", "CommandResult", "GridResult", "InspectResult"]
+
 
 class InspectResult(Result):
     """What a workspace contains.

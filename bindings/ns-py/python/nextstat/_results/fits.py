@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from .._nextstat import RawFit
 
+__all__ = ["FitResult", "GoodnessOfFit", "ReportResult", "YieldsResult"]
+
 
 class FitResult(Result):
     """The result of a fit. P is the number of parameters.

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from numpy import ndarray
 
+__all__ = ["HypotestResult", "LimitResult", "SignificanceResult", "ToyHypotestResult"]
+
 
 class HypotestResult(Result):
     """The test of one value of the parameter of interest.

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from numpy import ndarray
 
+__all__ = ["ToysResult"]
+
 
 class ToysResult(Result):
     """Fits of T toys.
