@@ -394,8 +394,8 @@ def compare_significance(nextstat, case):
 
 def compare_toys(nextstat, case):
     out, _ = run(nextstat, "toys", [*case.arguments("default"), "--n-toys", N_TOYS, "--parameter", case.reference["model"]["poi_name"]])
-    text = f"{out['n_done'] - out['n_failed']} of {out['n_done']} converge"
-    yield f"{case.name}: toys at the best fit", text, out["n_done"] == N_TOYS and out["n_failed"] == 0
+    text = f"{out['n_toys'] - out['n_failed']} of {out['n_toys']} converge"
+    yield f"{case.name}: toys at the best fit", text, out["n_toys"] == N_TOYS and out["n_failed"] == 0
 
 
 def compare_procedures(nextstat, case):

@@ -118,12 +118,10 @@ fn scan_fields<'py>(py: Python<'py>, model: &Model, mut result: Scan) -> PyResul
     result.params.clear();
     let values: Vec<_> = result.values.iter().map(|values| array(py, values)).collect();
     let document = fields(py, &result)?;
-    document.del_item("is_complete")?;
-    document.set_item("complete", result.is_complete)?;
     document.set_item("values", values)?;
     document.set_item("delta_nll", delta)?;
     document.set_item("twice_delta_nll", twice)?;
-    document.set_item("params", frozen_matrix(py, params, [n_points, n_params])?)?;
+    document.set_item("conditional_bestfit", frozen_matrix(py, params, [n_points, n_params])?)?;
     document.set_item("par_names", &model.parameters.names)?;
     document.set_item("measurement", &model.measurement)?;
     Ok(document)

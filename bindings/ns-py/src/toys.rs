@@ -3,11 +3,12 @@
 use nextstat::alarm::Alarm;
 use nextstat::goodness::GoodnessRequest;
 use nextstat::toy_tests::{ToyTestRequest, ToyTestResult};
-use nextstat::toys::{FIXED_AUX, ThrowAt, ToyOptions, ToyPart, ToysRequest};
+use nextstat::toys::{FIXED_AUX, Moments, ThrowAt, ToyOptions, ToyPart, ToysRequest};
 use nextstat::{Analysis, Answer};
 use ns_core::Data;
 use ns_inference::minimize::Outcome;
 use ns_inference::monitor::Monitor;
+use ns_inference::result::PoiBestFit;
 use ns_inference::toys::{AuxTreatment, ToyFit};
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -130,6 +131,14 @@ fn toys_warnings(n_toys: u64, n_failed: u64, is_aux_fixed: bool) -> Vec<String> 
     nextstat::toys::warnings(n_toys, n_failed, is_aux_fixed)
 }
 
+/// Returns the mean and the standard deviation of `values`; None for fewer than two.
+#[pyfunction]
+fn mean_and_standard_deviation(values: Vec<f64>) -> Option<(f64, f64)> {
+    let mut moments = Moments::default();
+    values.into_iter().for_each(|value| moments.add(value));
+    moments.of_all().map(Into::into)
+}
+
 /// Fits of toys, with the parameters of all in one matrix (T × P).
 struct Fits {
     params: Vec<f64>,
@@ -155,7 +164,7 @@ fn toy_fields<'py>(
     document.set_item("poi", analysis.model().poi().map(|i| &analysis.model().parameters.names[i]))?;
     let toys: Vec<u64> = fits.iter().map(|fit| fit.toy).collect();
     document.set_item("toys", PyArray1::from_vec(py, toys))?;
-    document.set_item("params", frozen_matrix(py, params, [fits.len(), analysis.model().n_params()])?)?;
+    document.set_item("bestfit", frozen_matrix(py, params, [fits.len(), analysis.model().n_params()])?)?;
     document.set_item("nll", PyArray1::from_vec(py, fits.iter().map(|fit| fit.nll).collect()))?;
     let converged: Vec<bool> = fits.iter().map(|fit| fit.outcome == Outcome::Converged).collect();
     document.set_item("n_failed", converged.iter().filter(|converged| !**converged).count())?;
@@ -243,7 +252,12 @@ fn test_fields<'py>(py: Python<'py>, answer: &Answer<ToyTestResult>) -> PyResult
     document.set_item("n_toys_wanted", object(py, &settings["n_toys_of_hypotheses"])?)?;
     document.set_item("seed", answer.analysis.seed())?;
     document.set_item("aux", object(py, &settings["aux"])?)?;
-    document.set_item("parameter", model.poi().map(|poi| &model.parameters.names[poi]))?;
+    let poi = model.poi().map(|index| {
+        let (name, bestfit) = (model.parameters.names[index].clone(), result.observed.mu_hat);
+        PoiBestFit { name, index, bestfit }
+    });
+    document.del_item("mu_hat")?;
+    document.set_item("poi", object(py, &poi)?)?;
     document.set_item("measurement", &model.measurement)?;
     document.set_item("par_names", &model.parameters.names)?;
     let thrown_at = PyDict::new(py);
@@ -325,6 +339,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(throwing_point, module)?)?;
     module.add_function(wrap_pyfunction!(fit_toys_model, module)?)?;
     module.add_function(wrap_pyfunction!(toys_warnings, module)?)?;
+    module.add_function(wrap_pyfunction!(mean_and_standard_deviation, module)?)?;
     module.add_function(wrap_pyfunction!(hypotest_toys_model, module)?)?;
     module.add_function(wrap_pyfunction!(hypotest_of_units, module)?)?;
     module.add_function(wrap_pyfunction!(goodness_model, module)?)

@@ -57,7 +57,7 @@ def test_devices_are_those_of_the_command():
 def test_what_a_device_did_is_in_the_result(model, call):
     result = call(model, "emulated")
     assert result.device["backend"] == "emulated"
-    assert result.device["fits"] > 0 and result.device["launches"] > 0
+    assert result.device["n_fits"] > 0 and result.device["n_launches"] > 0
     assert pickle.loads(pickle.dumps(result)) == result
 
 
@@ -91,4 +91,4 @@ def test_scans_and_fits_are_the_cpus(model):
     np.testing.assert_allclose(fits[1].bestfit, fits[0].bestfit, atol=1e-6)
     scans = [nextstat.profile_scan(model, [0.0, 0.5, 2.0], device=name) for name in ("cpu", "emulated")]
     np.testing.assert_allclose(scans[1].twice_delta_nll, scans[0].twice_delta_nll, atol=1e-7)
-    assert scans[1].device["fits"] == 3
+    assert scans[1].device["n_fits"] == 3

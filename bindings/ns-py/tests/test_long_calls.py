@@ -234,7 +234,7 @@ def test_calls_work_where_no_thread_can_be_started(examples_folder):
         import nextstat
         model = nextstat.load_workspace("examples/shapes.json")
         toys = nextstat.fit_toys(model, n_toys=5, threads=4)
-        print(toys.params.sum(), nextstat.ranking(model, threads=4), model.nll([model.init] * 100, threads=4).sum())
+        print(toys.bestfit.sum(), nextstat.ranking(model, threads=4), model.nll([model.init] * 100, threads=4).sum())
     """
     here = run(code, cwd=examples_folder)
     expected = here.communicate()

@@ -274,7 +274,7 @@ def test_toys_in_parts_are_the_toys_of_one_run(root):
     model = nextstat.load_workspace(root / "examples/shapes.json")
     whole = nextstat.fit_toys(model, n_toys=30, seed=5)
     parts = [nextstat.fit_toys(model, n_toys=n, first=first, seed=5, threads=1) for first, n in ((0, 7), (7, 23))]
-    assert (np.concatenate([part.params for part in parts]) == whole.params).all()
+    assert (np.concatenate([part.bestfit for part in parts]) == whole.bestfit).all()
     assert (np.concatenate([part.toys for part in parts]) == whole.toys).all()
     data = nextstat.throw_toys(model, whole.thrown_at, n_toys=3, first=4, seed=5)
     refitted = nextstat.fit(model, data=data[1], init=whole.thrown_at)
@@ -293,7 +293,7 @@ def test_files_of_toys_are_the_commands(root, tmp_path):
     assert checksums[0] == checksums[1]
     assert nextstat.load_toys(theirs) == toys
     merged = nextstat.command(["toys", "merge", tmp_path / "ours.npy"]).json()
-    assert [row["parameters"] for row in merged["toys"]] == toys.params.tolist()
+    assert [row["bestfit"] for row in merged["toys"]] == toys.bestfit.tolist()
     with pytest.raises(nextstat.ToyError, match=r"does not end in `\.npy`"):
         toys.save(tmp_path / "ours.txt")
     nextstat.command(["hypotest-toys", path, "--n-toys", "5", "--toys-file", theirs, "--output-file", tmp_path / "out.json"])

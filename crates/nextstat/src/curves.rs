@@ -2,7 +2,7 @@
 
 use crate::answer::Document;
 use crate::document::DocumentParts;
-use crate::document::{identify, to_document};
+use crate::document::identify;
 use crate::error::{NeedsPoi, Procedure, SettingsError, ValuesProblem};
 use crate::number::significant;
 use crate::{Analysis, Answer, Error};
@@ -269,10 +269,10 @@ impl Document for Curves {
     fn fields(answer: &Answer<Self>) -> Value {
         let Self { scan, axes, contours, .. } = &answer.result;
         let mut document = json!({
-            "best": best(axes, &scan.best),
             "complete": answer.result.is_complete(),
             "converged": answer.result.is_converged(),
             "delta_nll": points(scan, &scan.delta_nll),
+            "fit": scan.best,
             "outcomes": points(scan, &scan.outcomes),
             "par_names": answer.model().parameters.names,
             "twice_delta_nll": points(scan, &scan.twice_delta_nll),
@@ -280,40 +280,30 @@ impl Document for Curves {
         });
         identify(&mut document, answer.model());
         if answer.parts.has_params {
-            document["params"] = points(scan, &scan.params);
+            document["conditional_bestfit"] = points(scan, &scan.params);
         }
+        let best = axes.iter().map(|axis| scan.best.params.get(axis.parameter)).collect::<Vec<_>>();
+        let widths = axes.iter().map(|axis| scan.best.uncertainties.get(axis.parameter)).collect::<Vec<_>>();
         match (scan.parameters.as_slice(), scan.values.as_slice()) {
             ([parameter], [values]) => {
                 document["parameter"] = json!(parameter);
                 document["values"] = json!(values);
+                document["bestfit"] = json!(best[0]);
+                document["uncertainty"] = json!(widths[0]);
+                document["intervals"] = json!(answer.result.intervals);
             }
             (parameters, values) => {
                 document["parameters"] = json!(parameters);
                 document["values"] = json!(values);
+                document["bestfit"] = json!(best);
+                document["uncertainties"] = json!(widths);
             }
-        }
-        if axes.len() == 1 {
-            document["intervals"] = json!(answer.result.intervals);
         }
         if let Some(contours) = contours {
             document["contours"] = json!(contours.contours);
         }
         document
     }
-}
-
-/// Returns the free fit, with the values of the scanned parameters.
-fn best(axes: &[ScanAxis], best: &BestFit) -> Value {
-    let mut document = to_document(best);
-    let of = |list: &dyn Fn(usize) -> Value| match axes {
-        [axis] => list(axis.parameter),
-        axes => axes.iter().map(|axis| list(axis.parameter)).collect(),
-    };
-    let (value, uncertainty) =
-        if axes.len() == 1 { ("value", "value_uncertainty") } else { ("values", "value_uncertainties") };
-    document[value] = of(&|i| json!(best.params.get(i)));
-    document[uncertainty] = of(&|i| json!(best.uncertainties.get(i).copied().flatten()));
-    document
 }
 
 /// Returns one entry per point: a list, or a row for each value of the first of two parameters.

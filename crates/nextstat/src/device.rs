@@ -103,9 +103,9 @@ impl OnDevice {
         Ok(json!({
             "backend": self.device.backend().name(),
             "name": self.device.properties().name,
-            "fits": share.n_fits,
-            "fits_left_to_the_cpu": share.n_left,
-            "launches": counters.launches - self.before.launches,
+            "n_fits": share.n_fits,
+            "n_fits_left_to_the_cpu": share.n_left,
+            "n_launches": counters.launches - self.before.launches,
             "upload_bytes": counters.upload_bytes - self.before.upload_bytes,
             "download_bytes": counters.download_bytes - self.before.download_bytes,
         }))

@@ -167,10 +167,10 @@ impl Document for Ranking {
     fn fields(answer: &Answer<Self>) -> Value {
         let ranking = &answer.result;
         let mut document = json!({
-            "best": ranking.best,
             "breakdown": ranking.breakdown,
             "complete": ranking.is_complete,
             "converged": ranking.converged,
+            "fit": ranking.best,
             "groups": ranking.groups,
             "par_names": answer.model().parameters.names,
             "poi": ranking.poi,

@@ -248,7 +248,10 @@ impl ToyTestResult {
         for key in ["measurement", "seed", "aux", "thrown_at", "par_names", "nextstat_version"] {
             document.insert(key.to_owned(), settings[key].clone());
         }
-        document.insert("parameter".to_owned(), settings["poi"].clone());
+        let (poi, mut names) = (&settings["poi"], settings["par_names"].as_array().into_iter().flatten());
+        let bestfit = document.remove("mu_hat").unwrap_or_default();
+        let poi = json!({"name": poi, "index": names.position(|name| name == poi), "bestfit": bestfit});
+        document.insert("poi".to_owned(), poi);
         let counts = ["CLsb_obs", "CLb_obs"].map(|key| (key.to_owned(), document.remove(key).unwrap_or_default()));
         for ((key, _), tail) in counts.iter().zip([test.clsb, test.clb]) {
             document.insert(key.clone(), json!(tail.value));

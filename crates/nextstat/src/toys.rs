@@ -22,7 +22,7 @@ use std::ops::Range;
 
 mod summary;
 
-pub use summary::{ToysSummary, warnings};
+pub use summary::{Moments, ToysSummary, warnings};
 
 /// The warning about toys with fixed auxiliary data.
 pub const FIXED_AUX: &str =
@@ -372,9 +372,9 @@ impl Document for ToysSummary {
 pub fn row(fit: &ToyFitRecord) -> Value {
     let mut row = json!({
         "toy": fit.toy,
-        "status": fit.status.as_str(),
+        "outcome": fit.status.as_str(),
         "nll": fit.nll,
-        "parameters": fit.parameters,
+        "bestfit": fit.parameters,
     });
     if let Some(uncertainty) = fit.poi_uncertainty {
         row["poi_uncertainty"] = json!(uncertainty);

@@ -96,14 +96,15 @@ impl Analysis {
 }
 
 impl Document for Overview {
-    /// `{fit, pulls, goodness_of_fit, yields}`, and of a stored fit `unmatched` and `unused`
+    /// `{fit, pulls, goodness_of_fit, yields: {channels}}`, and of a stored fit `unmatched` and
+    /// `unused`
     fn fields(answer: &Answer<Self>) -> Value {
         let Self { yields, goodness, comparison } = &answer.result;
         let mut document = json!({
             "fit": fields(&yields.fit, Matrices { covariance: false, correlation: true }),
             "pulls": to_document(&yields.fit.pulls()),
             "goodness_of_fit": to_document(goodness),
-            "yields": yields.channels(),
+            "yields": {"channels": yields.channels()},
         });
         if let Some(comparison) = comparison {
             document["goodness_of_fit"] = comparison.fields();

@@ -41,8 +41,10 @@ pub struct Contours {
     /// One per confidence level.
     pub contours: Vec<Contour>,
     /// The free fit that they refer to.
+    #[serde(rename = "fit")]
     pub best: BestFit,
     /// Whether all points were done.
+    #[serde(rename = "complete")]
     pub is_complete: bool,
     /// Whether the free fit and every point converged.
     pub converged: bool,
@@ -54,7 +56,7 @@ pub struct Contours {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Contour {
     /// The confidence level.
-    pub confidence_level: f64,
+    pub cl: f64,
     /// -2 ln λ on the curve.
     pub twice_delta_nll: f64,
     /// Its points, once round the best fit.
@@ -139,10 +141,10 @@ fn assemble(model: &Model, wanted: &ContourOptions, best: BestFit, found: &[Opti
     let is_complete = best.converged && n_done == found.len();
     let per_level = found.len() / wanted.levels.len().max(1);
     let mut contours = Vec::with_capacity(wanted.levels.len());
-    for (k, &confidence_level) in wanted.levels.iter().enumerate() {
+    for (k, &cl) in wanted.levels.iter().enumerate() {
         let part = found.iter().skip(k * per_level).take(per_level).flatten();
         let points = part.flatten().cloned().collect();
-        contours.push(Contour { confidence_level, twice_delta_nll: level(confidence_level), points });
+        contours.push(Contour { cl, twice_delta_nll: level(cl), points });
     }
     let points = || contours.iter().flat_map(|contour: &Contour| &contour.points);
     let failed = points().filter(|point| point.twice_delta_nll.is_none()).count();

@@ -212,6 +212,9 @@ fn with_best(mut minima: Vec<LocalMinimum>, best: &Minimum) -> Vec<LocalMinimum>
         let first = &mut minima[0];
         (first.twice_nll, first.depth) = (2.0 * best.nll, 0.0);
         first.params.clone_from(&best.params);
+        if let Some(poi) = &mut first.poi {
+            poi.bestfit = best.params[poi.index];
+        }
     }
     minima
 }

@@ -200,7 +200,12 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
         let expected = q_asimov.filter(|_| self.statistic.is_one_sided()).map(|q| band(self.statistic, q));
         let each = |value: fn(&PValues) -> f64| expected.as_ref().map(|band| band.each_ref().map(value));
         HypotestResult {
-            parameter: self.observed.model().parameters.names[self.poi].clone(),
+            poi: TestedPoi {
+                name: self.observed.model().parameters.names[self.poi].clone(),
+                index: self.poi,
+                bestfit: pair.observed.mu_hat,
+                bestfit_asimov: pair.asimov.mu_hat,
+            },
             mu,
             test_stat: self.statistic,
             cls_obs: p.map(|p| p.cls),
@@ -211,8 +216,6 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
             clb_exp: each(|p| p.clb),
             q,
             q_asimov,
-            mu_hat: pair.observed.mu_hat,
-            mu_hat_asimov: pair.asimov.mu_hat,
             converged: q.is_some() && q_asimov.is_some(),
             warnings: self.warnings(Some(mu), &pair),
         }
@@ -313,11 +316,24 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
     }
 }
 
+/// The parameter of interest of a test, with its best fits.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TestedPoi {
+    /// Its name.
+    pub name: String,
+    /// Its index among the parameters.
+    pub index: usize,
+    /// Best fit of the observed data.
+    pub bestfit: f64,
+    /// Best fit of the Asimov data set.
+    pub bestfit_asimov: f64,
+}
+
 /// A hypothesis test at one value of the parameter of interest.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HypotestResult {
     /// The parameter of interest.
-    pub parameter: String,
+    pub poi: TestedPoi,
     /// Its tested value.
     pub mu: f64,
     /// The test statistic.
@@ -345,10 +361,6 @@ pub struct HypotestResult {
     pub q: Option<f64>,
     /// The statistic of the Asimov data set.
     pub q_asimov: Option<f64>,
-    /// Best fit of the observed data.
-    pub mu_hat: f64,
-    /// Best fit of the Asimov data set.
-    pub mu_hat_asimov: f64,
     /// Whether every fit converged.
     pub converged: bool,
     /// What to know before the numbers are used.
@@ -370,7 +382,7 @@ pub fn hypotest<L: DataLikelihood + Clone>(
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SignificanceResult {
     /// The parameter of interest.
-    pub parameter: String,
+    pub poi: TestedPoi,
     /// Observed significance √q₀ in standard deviations; 0 where the best fit is negative; `None`
     /// where a fit failed.
     #[serde(rename = "Z_obs")]
@@ -389,8 +401,6 @@ pub struct SignificanceResult {
     pub q0: Option<f64>,
     /// q₀ of the Asimov data set.
     pub q0_asimov: Option<f64>,
-    /// Best fit of the observed data.
-    pub mu_hat: f64,
     /// Whether every fit converged.
     pub converged: bool,
     /// What to know before the numbers are used.
@@ -409,7 +419,7 @@ pub fn significance<L: DataLikelihood + Clone>(
     let result = test.result(0.0);
     let z_obs = result.q.map(f64::sqrt);
     SignificanceResult {
-        parameter: result.parameter,
+        poi: result.poi,
         z_obs,
         p0_obs: z_obs.map(upper_tail),
         z_exp: result.q_asimov.map(f64::sqrt),
@@ -417,7 +427,6 @@ pub fn significance<L: DataLikelihood + Clone>(
         mu_expected,
         q0: result.q,
         q0_asimov: result.q_asimov,
-        mu_hat: result.mu_hat,
         converged: result.converged,
         warnings: result.warnings,
     }

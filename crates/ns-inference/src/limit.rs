@@ -10,6 +10,7 @@ use crate::asymptotic::{BAND, band, ln_cls, p_values, root_asimov_at};
 use crate::hessian::Hessian;
 use crate::hypotest::{DataSet, ProfileRatioTest, TestedValue};
 use crate::problem::Problem;
+use crate::result::PoiBestFit;
 use crate::root::{Root, RootInterval, increasing};
 use crate::scan::ROUNDS;
 use crate::search::distinct;
@@ -50,8 +51,8 @@ impl Default for LimitOptions {
 /// Upper limits on a parameter of interest.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LimitResult {
-    /// The parameter of interest.
-    pub parameter: String,
+    /// The parameter of interest, with its best fit.
+    pub poi: PoiBestFit,
     /// CLs at the limit.
     pub level: f64,
     /// The test statistic.
@@ -60,8 +61,6 @@ pub struct LimitResult {
     pub observed: Option<f64>,
     /// The limits expected if the background fluctuates by -2, -1, 0, +1, +2 standard deviations.
     pub expected: [Option<f64>; 5],
-    /// The best fit.
-    pub mu_hat: f64,
     /// The range of the parameter of interest.
     pub range: [f64; 2],
     /// Whether every limit was found.
@@ -377,12 +376,15 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
         self.tested.sort_by(|a, b| a.mu.total_cmp(&b.mu));
         self.tested.dedup_by(|b, a| a.mu == b.mu && (b.cls_obs.is_none() || a.cls_obs.is_some()));
         LimitResult {
-            parameter,
+            poi: PoiBestFit {
+                name: parameter,
+                index: self.test.poi,
+                bestfit: self.test.observed.best().params[self.test.poi],
+            },
             level: self.wanted.level,
             test_stat: self.wanted.statistic,
             observed: value(observed),
             expected: expected.map(value),
-            mu_hat: self.test.observed.best().params[self.test.poi],
             range,
             converged,
             warnings,

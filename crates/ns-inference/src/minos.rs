@@ -62,8 +62,8 @@ pub fn interval<L: SearchLikelihood + ?Sized>(
         }
     }
     let [down, up] = sides;
-    let (parameter, best) = (parameters.names[i].clone(), best.params[i]);
-    MinosProfile::Interval(MinosInterval { parameter, cl: around.cl, best, down, up })
+    let (parameter, bestfit) = (parameters.names[i].clone(), best.params[i]);
+    MinosProfile::Interval(MinosInterval { parameter, cl: around.cl, bestfit, down, up })
 }
 
 enum Crossing {

@@ -50,7 +50,7 @@ pub struct MinosInterval {
     #[serde(default = "one_sigma")]
     pub cl: f64,
     /// The best-fit value.
-    pub best: f64,
+    pub bestfit: f64,
     /// Distance to the lower end, negative; `None` if the range ends before.
     pub down: Option<f64>,
     /// Distance to the upper end, positive; `None` if the range ends before.
@@ -80,6 +80,17 @@ pub struct NotParabolic {
     pub twice_delta_nll_up: Option<f64>,
 }
 
+/// The best fit of the parameter of interest.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PoiBestFit {
+    /// Its name.
+    pub name: String,
+    /// Its index among the parameters.
+    pub index: usize,
+    /// The best-fit value.
+    pub bestfit: f64,
+}
+
 /// One of several distinct minima.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LocalMinimum {
@@ -87,13 +98,14 @@ pub struct LocalMinimum {
     pub twice_nll: f64,
     /// 2·(-ln L) above the lowest minimum found.
     pub depth: f64,
-    /// The value of the parameter of interest there, if the model has one.
-    pub poi: Option<f64>,
+    /// The parameter of interest there, if the model has one.
+    pub poi: Option<PoiBestFit>,
     /// How it was found first.
     pub found_by: String,
     /// Starting points that led there.
     pub n_starts: usize,
     /// The parameters there (P).
+    #[serde(rename = "bestfit")]
     pub params: Vec<f64>,
 }
 
@@ -102,6 +114,7 @@ pub struct LocalMinimum {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BestFit {
     /// Parameter values (P).
+    #[serde(rename = "bestfit")]
     pub params: Vec<f64>,
     /// Standard deviations from the exact Hessian (P); `None` for fixed parameters, those at
     /// bounds, and those without curvature.

@@ -40,7 +40,7 @@ def save(fields: Mapping[str, Any], path: str) -> None:
     columns.append(("parameters", "<f8", (len(fields["par_names"]),)))
     records = np.zeros(len(fields["toys"]), dtype=columns)
     records["toy"], records["nll"] = fields["toys"], fields["nll"]
-    records["parameters"] = fields["params"]
+    records["parameters"] = fields["bestfit"]
     records["status"] = [OUTCOMES.index(outcome) for outcome in fields["outcomes"]]
     if has_uncertainty:
         records["poi_uncertainty"] = fields["poi_uncertainty"]
@@ -70,7 +70,8 @@ def _identity(
 ) -> dict[str, Any]:
     """Returns the document beside the toys."""
     n_toys = len(fields["toys"])
-    settings = {key: fields[key] for key in ("aux", "measurement", "poi", "seed")}
+    settings = {key: fields[key] for key in ("aux", "measurement", "seed")}
+    settings["poi"] = None if fields["poi"] is None else fields["poi"]["name"]
     settings["par_names"] = settings["parameters"] = list(fields["par_names"])
     at = fields["thrown_at"].tolist()
     settings["thrown_at"] = {"mu": None, "rule": "given", "parameters": at}
@@ -110,7 +111,7 @@ def load(path: str) -> dict[str, Any]:
         "par_names": settings["parameters"],
         "poi": settings.get("poi"),
         "toys": records["toy"].copy(),
-        "params": records["parameters"].reshape(len(records), -1).copy(),
+        "bestfit": records["parameters"].reshape(len(records), -1).copy(),
         "nll": records["nll"].copy(),
         "n_failed": int((~converged).sum()),
         "converged": converged,

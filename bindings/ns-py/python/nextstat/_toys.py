@@ -102,7 +102,7 @@ def fit_toys(
     >>> toys = nextstat.fit_toys(
     ...     nextstat.load_workspace("examples/simple.json"), n_toys=200, seed=1
     ... )
-    >>> toys.params.shape, toys.n_failed, round(float(toys.values("mu").mean()), 3)
+    >>> toys.bestfit.shape, toys.n_failed, round(float(toys.values("mu").mean()), 3)
     ((200, 3), 0, 0.752)
     """
     given = settings(

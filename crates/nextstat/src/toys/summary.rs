@@ -13,6 +13,39 @@ pub fn warnings(n_toys: u64, n_failed: u64, is_aux_fixed: bool) -> Vec<String> {
     failed.into_iter().chain(aux).collect()
 }
 
+/// Mean and standard deviation of values that come one by one (Welford, Technometrics 4 (1962)
+/// 419).
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Moments {
+    n: u64,
+    mean: f64,
+    /// The sum of the squared deviations from the mean.
+    squares: f64,
+}
+
+impl Moments {
+    /// Adds a value.
+    pub fn add(&mut self, value: f64) {
+        self.n += 1;
+        let deviation = value - self.mean;
+        self.mean += deviation / self.n as f64;
+        self.squares += deviation * (value - self.mean);
+    }
+
+    /// Returns the mean and the standard deviation, the latter with n - 1; `None` for fewer than
+    /// two values.
+    ///
+    /// ```
+    /// let mut moments = nextstat::toys::Moments::default();
+    /// [1.0, 2.0, 3.0].into_iter().for_each(|value| moments.add(value));
+    /// assert_eq!(moments.of_all(), Some([2.0, 1.0]));
+    /// ```
+    #[must_use]
+    pub fn of_all(&self) -> Option<[f64; 2]> {
+        (self.n > 1).then(|| [self.mean, (self.squares / (self.n as f64 - 1.0)).sqrt()])
+    }
+}
+
 /// Counts, mean and width of an ensemble of toys, with its diagnosis.
 #[derive(Debug, Clone)]
 pub struct ToysSummary {
@@ -22,10 +55,8 @@ pub struct ToysSummary {
     by_status: [u64; ToyFitStatus::ALL.len()],
     /// The parameter of interest, if it is among the written ones: its name and its place there.
     poi: Option<(String, usize)>,
-    /// Its mean over the converged fits so far.
-    mean: f64,
-    /// The sum of its squared deviations from that mean.
-    squares: f64,
+    /// Its best-fit values in the toys whose fits converged.
+    moments: Moments,
     /// How the run ended.
     pub(super) ended: RunStatus,
 }
@@ -35,14 +66,14 @@ impl ToysSummary {
     #[must_use]
     pub fn new(identity: &ToyRunIdentity, n_wanted: u64) -> Self {
         let mut settings = identity.settings.clone();
-        settings.insert("n_toys".to_owned(), json!(identity.n_toys));
+        settings.insert("n_toys_wanted".to_owned(), json!(identity.n_toys));
         settings.insert("devices".to_owned(), json!(identity.devices));
         let poi = settings["poi"].as_str().and_then(|name| {
             let written = settings["parameters"].as_array()?;
             Some((name.to_owned(), written.iter().position(|parameter| parameter == name)?))
         });
         let by_status = [0; ToyFitStatus::ALL.len()];
-        Self { settings, n_wanted, by_status, poi, mean: 0.0, squares: 0.0, ended: RunStatus::Done }
+        Self { settings, n_wanted, by_status, poi, moments: Moments::default(), ended: RunStatus::Done }
     }
 
     /// Counts a toy.
@@ -54,10 +85,7 @@ impl ToysSummary {
     pub(super) fn count(&mut self, status: ToyFitStatus, poi: Option<f64>) {
         self.by_status[usize::from(status.code())] += 1;
         if let (ToyFitStatus::Converged, Some(value)) = (status, poi) {
-            // Welford, Technometrics 4 (1962) 419
-            let deviation = value - self.mean;
-            self.mean += deviation / self.n_converged() as f64;
-            self.squares += deviation * (value - self.mean);
+            self.moments.add(value);
         }
     }
 
@@ -100,8 +128,23 @@ impl ToysSummary {
     /// it was not written or fewer than two fits converged.
     #[must_use]
     pub fn poi(&self) -> Option<(&str, f64, f64)> {
-        let (name, _) = self.poi.as_ref().filter(|_| self.n_converged() > 1)?;
-        Some((name, self.mean, (self.squares / (self.n_converged() as f64 - 1.0)).sqrt()))
+        let ((name, _), [mean, width]) = self.poi.as_ref().zip(self.moments.of_all())?;
+        Some((name, mean, width))
+    }
+
+    /// Returns the parameter of interest of the document; `null` if the model has none.
+    fn poi_field(&self) -> Value {
+        let name = &self.settings["poi"];
+        if name.is_null() {
+            return Value::Null;
+        }
+        let found = self.poi();
+        json!({
+            "name": name,
+            "index": self.poi_place(),
+            "mean": found.map(|(_, mean, _)| mean),
+            "standard_deviation": found.map(|(_, _, width)| width),
+        })
     }
 
     /// Returns what a reader should know before using the toys.
@@ -119,13 +162,20 @@ impl ToysSummary {
         let failed = ToyFitStatus::ALL.into_iter().zip(self.by_status).skip(1).filter(|(_, n)| *n > 0);
         let failures: Map<String, Value> = failed.map(|(status, n)| (status.as_str().to_owned(), json!(n))).collect();
         let mut fields = self.settings.clone();
+        // `par_names` of the document are the written ones.
+        if let (Some(written), Some(all)) = (fields.remove("parameters"), fields.remove("par_names")) {
+            fields.insert("par_names".to_owned(), written);
+            let values = fields["thrown_at"]["parameters"].take();
+            let (rule, mu) = (&fields["thrown_at"]["rule"], &fields["thrown_at"]["mu"]);
+            let thrown_at = json!({"rule": rule, "mu": mu, "par_names": all, "values": values});
+            fields.insert("thrown_at".to_owned(), thrown_at);
+        }
         fields.extend([
             ("complete".to_owned(), json!(self.is_complete())),
-            ("n_done".to_owned(), json!(self.n_toys())),
+            ("n_toys".to_owned(), json!(self.n_toys())),
             ("n_failed".to_owned(), json!(self.n_failed())),
             ("failures".to_owned(), Value::Object(failures)),
-            ("poi_mean".to_owned(), json!(self.poi().map(|(_, mean, _)| mean))),
-            ("poi_width".to_owned(), json!(self.poi().map(|(_, _, width)| width))),
+            ("poi".to_owned(), self.poi_field()),
             ("warnings".to_owned(), json!(self.warnings())),
             ("toys".to_owned(), json!([])),
         ]);

@@ -74,7 +74,7 @@ fn intervals_end_where_the_profile_has_risen_to_their_level() {
     // χ² of one degree of freedom at these levels.
     for (interval, rise) in fit.minos.iter().zip([1.000_043, 2.705_543]) {
         for end in [interval.down, interval.up].into_iter().flatten() {
-            let conditional = analysis(vec![("mu".to_owned(), interval.best + end)]).fit(&FitRequest::default());
+            let conditional = analysis(vec![("mu".to_owned(), interval.bestfit + end)]).fit(&FitRequest::default());
             let found = conditional.expect("a fit").result.twice_nll - fit.twice_nll;
             assert!((found - rise).abs() < 2e-6, "{} at {end}: {found}", interval.cl);
         }

@@ -41,7 +41,7 @@ fn a_resumed_run_is_the_whole_run() {
     let (resumed, of_resumed) = run(whole, &all[..12]);
     assert_eq!((rows(&resumed), of_resumed), (rows(&all), document));
     assert_eq!(rows(&run(ToyPart::Range(10..20), &[]).0), rows(&all[10..20]));
-    assert_eq!(row(&all[0])["status"], "converged");
+    assert_eq!(row(&all[0])["outcome"], "converged");
 }
 
 #[test]

@@ -137,7 +137,7 @@ impl HypotestArgs {
 /// Formats CLs, its expected band, and the warnings.
 fn summary(answer: &Answer<HypotestResult>) -> String {
     let result = &answer.result;
-    let name = escape(&result.parameter);
+    let name = escape(&result.poi.name);
     let mut text = conditions(&answer.analysis);
     let _ = writeln!(text, "test of `{name}` = {}\n", significant(result.mu, 6));
     let mut rows = vec![row(&data_label(&answer.analysis), [result.cls_obs, result.clsb_obs, result.clb_obs])];
@@ -149,7 +149,7 @@ fn summary(answer: &Answer<HypotestResult>) -> String {
     }
     let columns = [("", Align::Left), ("CLs", Align::Right), ("CLs+b", Align::Right), ("CLb", Align::Right)];
     text.push_str(&table(&columns, &rows));
-    let _ = writeln!(text, "\n  best fit {}", significant(result.mu_hat, 5));
+    let _ = writeln!(text, "\n  best fit {}", significant(result.poi.bestfit, 5));
     text + &warnings(&result.warnings)
 }
 

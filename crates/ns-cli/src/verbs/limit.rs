@@ -119,13 +119,13 @@ impl LimitArgs {
 /// Formats the limits.
 fn summary(answer: &Answer<LimitResult>) -> String {
     let result = &answer.result;
-    let (name, level) = (escape(&result.parameter), confidence(result.level));
+    let (name, level) = (escape(&result.poi.name), confidence(result.level));
     let mut text = conditions(&answer.analysis);
     let _ = writeln!(text, "upper limits on `{name}` at {level} confidence level (CLs)\n");
     let mut rows = vec![vec![data_label(&answer.analysis), optional(result.observed, 6)]];
     rows.extend(BAND.iter().zip(result.expected).map(|(label, value)| vec![(*label).to_owned(), optional(value, 6)]));
     text.push_str(&table(&[("", Align::Left), ("limit", Align::Right)], &rows));
-    let _ = writeln!(text, "\n  best fit {}", significant(result.mu_hat, 5));
+    let _ = writeln!(text, "\n  best fit {}", significant(result.poi.bestfit, 5));
     text + &warnings(&result.warnings)
 }
 

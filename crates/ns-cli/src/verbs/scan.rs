@@ -196,10 +196,10 @@ fn curve(name: &str, values: &[f64], scan: &Scan) -> String {
 
 /// Formats where the profile crosses one and two standard deviations.
 fn crossings(intervals: &[MinosInterval]) -> String {
-    let end = |best: f64, distance: Option<f64>| optional(distance.map(|distance| best + distance), 5);
-    let row = |(n, MinosInterval { cl, best, down, up, .. }): (usize, &MinosInterval)| {
+    let end = |bestfit: f64, distance: Option<f64>| optional(distance.map(|distance| bestfit + distance), 5);
+    let row = |(n, MinosInterval { cl, bestfit, down, up, .. }): (usize, &MinosInterval)| {
         let level = format!("{}σ, {} %", n + 1, significant(100.0 * cl, 4));
-        vec![level, end(*best, *down), end(*best, *up)]
+        vec![level, end(*bestfit, *down), end(*bestfit, *up)]
     };
     let rows: Vec<Vec<String>> = intervals.iter().enumerate().map(row).collect();
     if rows.is_empty() {
@@ -218,7 +218,7 @@ fn extents(contours: &Contours) -> String {
             let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
             format!("{} … {}", significant(low, 5), significant(high, 5))
         };
-        vec![format!("{}%", significant(100.0 * contour.confidence_level, 6)), reach(0), reach(1)]
+        vec![format!("{}%", significant(100.0 * contour.cl, 6)), reach(0), reach(1)]
     });
     format!("\n{}", table(&columns, &rows.collect::<Vec<_>>()))
 }

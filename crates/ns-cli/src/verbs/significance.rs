@@ -53,7 +53,7 @@ impl Command for SignificanceArgs {
 /// Formats Z and p, observed and expected.
 fn summary(answer: &Answer<SignificanceResult>) -> String {
     let result = &answer.result;
-    let name = escape(&result.parameter);
+    let name = escape(&result.poi.name);
     let expected = format!("expected at `{name}` = {}", significant(result.mu_expected, 6));
     let median = result.p0_exp.map(|band| band[2]);
     let rows = [
@@ -63,6 +63,6 @@ fn summary(answer: &Answer<SignificanceResult>) -> String {
     let mut text = conditions(&answer.analysis);
     let _ = writeln!(text, "significance of `{name}` > 0\n");
     text.push_str(&table(&[("", Align::Left), ("Z", Align::Right), ("p-value", Align::Right)], &rows));
-    let _ = writeln!(text, "\n  best fit {}", significant(result.mu_hat, 5));
+    let _ = writeln!(text, "\n  best fit {}", significant(result.poi.bestfit, 5));
     text + &warnings(&result.warnings)
 }

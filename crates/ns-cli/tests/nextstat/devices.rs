@@ -25,7 +25,7 @@ fn both(arguments: &[&str]) -> (Value, Value, Value) {
     let (cpu, mut emulated) = (on("cpu"), on("emulated"));
     let device = emulated.as_object_mut().and_then(|entries| entries.remove("device")).expect("what the device did");
     assert_eq!(device["backend"], "emulated");
-    assert!(device["launches"].as_u64() > Some(0), "{device}");
+    assert!(device["n_launches"].as_u64() > Some(0), "{device}");
     (cpu, emulated, device)
 }
 
@@ -137,13 +137,13 @@ fn fits_scans_and_rankings_on_a_device_are_the_cpus() {
     for example in ["simple.json", "shapes.json"] {
         let (cpu, emulated, device) = both(&["fit", example]);
         assert_alike(&emulated, &cpu, 1e-6);
-        assert_eq!(device["fits"], 1);
+        assert_eq!(device["n_fits"], 1);
         let (cpu, emulated, device) = both(&["scan", example, "--start", "0", "--stop", "2", "--points", "7"]);
         assert_alike(&emulated, &cpu, 1e-6);
-        assert_eq!(device["fits"], 7);
+        assert_eq!(device["n_fits"], 7);
         let (cpu, emulated, device) = both(&["ranking", example]);
         assert_alike(&emulated, &cpu, 1e-6);
-        assert!(device["fits"].as_u64() >= Some(4), "{device}");
+        assert!(device["n_fits"].as_u64() >= Some(4), "{device}");
     }
 }
 
@@ -152,12 +152,12 @@ fn toys_on_a_device_are_the_cpus() {
     let toys = ["toys", "shapes.json", "--n-toys", "40", "--seed", "3", "--poi-uncertainty"];
     let (cpu, emulated, device) = both(&toys);
     assert_alike(&emulated, &cpu, 1e-5);
-    assert_eq!((device["fits"].as_u64(), device["launches"].as_u64()), (Some(40), Some(1)));
+    assert_eq!((device["n_fits"].as_u64(), device["n_launches"].as_u64()), (Some(40), Some(1)));
     let (cpu, emulated, device) = both(&["gof", "shapes.json", "--toys", "40"]);
     assert_alike(&emulated, &cpu, 1e-6);
-    assert_eq!(device["fits"].as_u64(), Some(40));
+    assert_eq!(device["n_fits"].as_u64(), Some(40));
     let (cpu, emulated, device) =
         both(&["hypotest-toys", "shapes.json", "--n-toys", "40", "--seed", "3", "--mu", "1.2"]);
     assert_alike(&emulated, &cpu, 1e-6);
-    assert_eq!((device["fits"].as_u64(), device["launches"].as_u64()), (Some(160), Some(2)));
+    assert_eq!((device["n_fits"].as_u64(), device["n_launches"].as_u64()), (Some(160), Some(2)));
 }

@@ -264,8 +264,8 @@ fn toys_are_thrown_at_the_requested_point() {
         let run = examples(&[&["toys", "simple.json", "--n-toys", "1", "--parameter", "mu"], more].concat());
         ok(&run);
         let document = run.document();
-        assert_eq!(document["toys"][0]["parameters"].as_array().map(Vec::len), Some(1));
-        document["thrown_at"]["parameters"]
+        assert_eq!(document["toys"][0]["bestfit"].as_array().map(Vec::len), Some(1));
+        document["thrown_at"]["values"]
             .as_array()
             .expect("a list")
             .iter()

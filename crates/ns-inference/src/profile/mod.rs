@@ -13,7 +13,7 @@ use crate::hessian::Hessian;
 use crate::minimize::BoundSide;
 use crate::minimize::{Domain, Minimum, Outcome};
 use crate::options::{FitOptions, MultiStart, domain_and_start};
-use crate::result::{BestFit, FlatDirection, LocalMinimum};
+use crate::result::{BestFit, FlatDirection, LocalMinimum, PoiBestFit};
 use crate::search::{BasinPool, Candidates, FoundBy, RandomStarts, Search, SearchBreadth, distinct, is_cheap};
 use ns_core::{Model, SearchLikelihood};
 use std::collections::HashSet;
@@ -181,7 +181,11 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
         let local = |basin: &crate::search::Basin| LocalMinimum {
             twice_nll: 2.0 * basin.minimum.nll,
             depth: 2.0 * (basin.minimum.nll - best.nll),
-            poi: poi.map(|poi| basin.minimum.params[poi]),
+            poi: poi.map(|index| PoiBestFit {
+                name: names[index].clone(),
+                index,
+                bestfit: basin.minimum.params[index],
+            }),
             found_by: basin.found_by.describe(names),
             n_starts: basin.n_starts,
             params: basin.minimum.params.clone(),

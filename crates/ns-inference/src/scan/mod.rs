@@ -72,12 +72,15 @@ pub struct Scan {
     /// Twice that: -2 ln λ, the profile likelihood ratio.
     pub twice_delta_nll: Vec<Option<f64>>,
     /// The parameters of each conditional fit (P); `None` where it did not converge.
+    #[serde(rename = "conditional_bestfit")]
     pub params: Vec<Option<Vec<f64>>>,
     /// How each conditional fit ended; `None` if it was not done.
     pub outcomes: Vec<Option<Outcome>>,
     /// The free fit that everything refers to.
+    #[serde(rename = "fit")]
     pub best: BestFit,
     /// Whether all points were done; a scan that was stopped has fewer.
+    #[serde(rename = "complete")]
     pub is_complete: bool,
     /// Whether the free fit and every point that was done converged.
     pub converged: bool,

@@ -30,6 +30,7 @@ pub struct ToyPValue {
     /// The number of toys at least as extreme as the data.
     pub n_extreme: u64,
     /// The number of toys whose fits converged.
+    #[serde(rename = "n_converged")]
     pub n_toys: u64,
 }
 

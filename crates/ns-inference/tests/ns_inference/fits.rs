@@ -100,7 +100,7 @@ proptest! {
         for end in [interval.down, interval.up].into_iter().flatten() {
             let at = FitOptions {
                 start: Some(result.bestfit.clone()),
-                fixed: vec![(poi, interval.best + end)],
+                fixed: vec![(poi, interval.bestfit + end)],
                 uncertainties: Uncertainties::None,
                 ..FitOptions::default()
             };

@@ -146,7 +146,7 @@ fn significances_match_li_and_ma() {
 #[test]
 fn a_deficit_has_no_significance() {
     let result = discover(&on_off(30.0, 100.0, 20.0, 80.0, [-3.0, 10.0]), 1.0);
-    assert!(result.mu_hat < 0.0);
+    assert!(result.poi.bestfit < 0.0);
     assert_eq!((result.z_obs, result.p0_obs), (Some(0.0), Some(0.5)));
     assert!(result.z_exp.is_some_and(|z| z > 0.5));
 }

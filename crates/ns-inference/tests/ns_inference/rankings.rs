@@ -220,8 +220,8 @@ fn minos_ends_replace_standard_deviations() {
     let free = fit_data(&model, &model.observed, &FitOptions { minos: vec![i], ..FitOptions::default() });
     let (interval, entry) = (&free.minos[0], entry(&result, "jes"));
     let postfit = entry.postfit.as_ref().expect("free");
-    assert_close(postfit.up.at, interval.best + interval.up.expect("closed"), 1e-7, "up");
-    assert_close(postfit.down.at, interval.best + interval.down.expect("closed"), 1e-7, "down");
+    assert_close(postfit.up.at, interval.bestfit + interval.up.expect("closed"), 1e-7, "up");
+    assert_close(postfit.down.at, interval.bestfit + interval.down.expect("closed"), 1e-7, "down");
 }
 
 #[test]

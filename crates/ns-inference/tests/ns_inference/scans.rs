@@ -131,7 +131,7 @@ fn scans_of_random_models_match_single_fits_and_intervals() {
         let poi = model.poi().expect("random models have one");
         let free = fit_model(&model, &FitOptions { minos: vec![poi], ..FitOptions::default() });
         let interval = &free.minos[0];
-        let ends = [interval.down, interval.up].map(|end| end.map(|end| interval.best + end));
+        let ends = [interval.down, interval.up].map(|end| end.map(|end| interval.bestfit + end));
         let mut values: Vec<f64> = ends.into_iter().flatten().collect();
         let n_ends = values.len();
         values.extend([0.1, 0.7, 1.9, 3.3]);

@@ -10,6 +10,7 @@ from .curves import *
 from .data_sets import *
 from .documents import *
 from .fits import *
+from .frozen import Poi as Poi
 from .frozen import Record as Record
 from .tests import *
 from .toys import *

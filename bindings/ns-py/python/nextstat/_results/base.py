@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .. import _views
 from .._errors import shown, warn, with_hint
 from .._nextstat import ParameterError
-from .frozen import frozen
+from .frozen import frozen, frozen_field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,7 +67,7 @@ class Result:
             cls.__module__ = "nextstat"
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
-        found = {name: frozen(value) for name, value in fields.items() if name not in ("alarm", "provenance")}
+        found = {name: frozen_field(name, value) for name, value in fields.items() if name not in ("alarm", "provenance")}
         object.__setattr__(self, "_alarm", fields.get("alarm"))
         object.__setattr__(self, "_fields", found)
         object.__setattr__(self, "_provenance", fields.get("provenance"))

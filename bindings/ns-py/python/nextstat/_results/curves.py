@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from numpy import ndarray
 
+    from .frozen import Poi
+
 __all__ = ["ContourResult", "RankingResult", "ScanResult"]
 
 
@@ -26,14 +28,14 @@ class ScanResult(Result):
         The values of each parameter.
     delta_nll, twice_delta_nll : ndarray
         Rise of the profiled -ln L above the best fit (N) or (N1, N2); NaN where a fit failed.
-    params : ndarray
+    conditional_bestfit : ndarray
         All parameters of the conditional fits (points, P).
     outcomes : tuple of str
-    best : dict
+    fit : dict
         The free fit.
     intervals : tuple of dict
         Where the profile of a single parameter crosses one and two standard deviations: `cl`,
-        `best`, `down` and `up`; empty for two parameters.
+        `bestfit`, `down` and `up`; empty for two parameters.
     complete, converged : bool
     warnings : tuple of str
     """
@@ -43,9 +45,9 @@ class ScanResult(Result):
     values: tuple[ndarray, ...]
     delta_nll: ndarray
     twice_delta_nll: ndarray
-    params: ndarray
+    conditional_bestfit: ndarray
     outcomes: tuple[str, ...]
-    best: Mapping[str, Any]
+    fit: Mapping[str, Any]
     intervals: tuple[Mapping[str, Any], ...]
     par_names: tuple[str, ...]
     complete: bool
@@ -59,7 +61,7 @@ class ScanResult(Result):
             if not len(values):
                 continue
             ends = f"{shown_number(values.min())} to {shown_number(values.max())}"
-            best = shown_number(self.best["params"][self.par_names.index(name)])
+            best = shown_number(self.fit["bestfit"][self.par_names.index(name)])
             view.facts.append((name, f"{ends}, best fit {best}"))
         if self.delta_nll.ndim == 1:
             pairs = zip(self.values[0], self.twice_delta_nll)
@@ -72,19 +74,19 @@ class ScanResult(Result):
     def _document(self) -> dict[str, Any]:
         document = super()._document()
         indices = [self.par_names.index(name) for name in self.parameters]
-        best = document["best"]
-        values, widths = ([best[key][i] for i in indices] for key in ("params", "uncertainties"))
+        fit = document["fit"]
+        values, widths = ([fit[key][i] for i in indices] for key in ("bestfit", "uncertainties"))
         shape = self.delta_nll.shape
-        params = [None if all(value is None for value in point) else point for point in document["params"]]
+        points = [None if all(value is None for value in point) else point for point in document["conditional_bestfit"]]
         if len(shape) == 2:
             document.pop("intervals", None)
-            best["values"], best["value_uncertainties"] = values, widths
-            for key, items in (("params", params), ("outcomes", document["outcomes"])):
+            document["bestfit"], document["uncertainties"] = values, widths
+            for key, items in (("conditional_bestfit", points), ("outcomes", document["outcomes"])):
                 document[key] = [items[row * shape[1] : (row + 1) * shape[1]] for row in range(shape[0])]
             return document
-        best["value"], best["value_uncertainty"] = values[0], widths[0]
+        document["bestfit"], document["uncertainty"] = values[0], widths[0]
         document["parameter"] = document.pop("parameters")[0]
-        document["values"], document["params"] = document["values"][0], params
+        document["values"], document["conditional_bestfit"] = document["values"][0], points
         return document
 
 
@@ -95,27 +97,28 @@ class ContourResult(Result):
     ----------
     parameters : tuple of str
     contours : tuple of dict
-        Of each level: `confidence_level`, `twice_delta_nll` and `points`.
-    best : dict
+        Of each level: `cl`, `twice_delta_nll` and `points`.
+    fit : dict
         The free fit.
     par_names : tuple of str
         Names of its parameters (P).
-    converged : bool
+    complete, converged : bool
     warnings : tuple of str
     """
 
     __slots__ = ()
     parameters: tuple[str, ...]
     contours: tuple[Mapping[str, Any], ...]
-    best: Mapping[str, Any]
+    fit: Mapping[str, Any]
     par_names: tuple[str, ...]
+    complete: bool
     converged: bool
     warnings: tuple[str, ...]
 
     def _view(self) -> _views.View:
         rows = [
             (
-                shown_number(contour["confidence_level"]),
+                shown_number(contour["cl"]),
                 shown_number(contour["twice_delta_nll"], 5),
                 str(len(contour["points"])),
             )
@@ -138,9 +141,9 @@ class RankingResult(Result):
     breakdown : dict
         The uncertainty of the parameter of interest, split: the squared sum of global impacts
         ("syst.") and the rest ("stat.").
-    poi : dict
-        Name, best fit and uncertainty of the parameter of interest.
-    best : dict
+    poi : Poi
+        `name`, `index`, `bestfit` and `uncertainty` of the parameter of interest.
+    fit : dict
         The free fit.
     complete, converged : bool
     warnings : tuple of str
@@ -150,8 +153,8 @@ class RankingResult(Result):
     ranking: tuple[Mapping[str, Any], ...]
     groups: tuple[Mapping[str, Any], ...]
     breakdown: Mapping[str, Any]
-    poi: Mapping[str, Any]
-    best: Mapping[str, Any]
+    poi: Poi
+    fit: Mapping[str, Any]
     par_names: tuple[str, ...]
     complete: bool
     converged: bool

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy import ndarray
 
     from .._nextstat import RawFit
+    from .frozen import Poi
 
 __all__ = ["FitResult", "GoodnessOfFit", "ReportResult", "YieldsResult"]
 
@@ -47,8 +48,9 @@ class FitResult(Result):
         Largest gradient component that points into the allowed box.
     n_free, n_iterations, n_evaluations : int
         Free parameters, steps, evaluations of the likelihood.
-    poi, pois : dict or None, tuple of dict
-        Name, index, best fit and uncertainty of the parameter of interest; of all of them.
+    poi, pois : Poi or None, tuple of Poi
+        `name`, `index`, `bestfit`, `uncertainty` and its parts `statistical` and `systematic` of
+        the parameter of interest; of all of them.
     mle_parameters : dict
         Best-fit values by the names that pyhf gives parameters: a tuple for each.
     pulls : tuple of dict
@@ -82,8 +84,8 @@ class FitResult(Result):
     n_free: int
     n_iterations: int
     n_evaluations: int
-    poi: Mapping[str, Any] | None
-    pois: tuple[Mapping[str, Any], ...]
+    poi: Poi | None
+    pois: tuple[Poi, ...]
     mle_parameters: Mapping[str, tuple[float, ...]]
     pulls: tuple[Mapping[str, Any], ...]
     minos: tuple[Mapping[str, Any], ...]
@@ -353,7 +355,7 @@ class ReportResult(Result):
             "fit": fit,
             "pulls": fit.pop("pulls"),
             "goodness_of_fit": plain(self.goodness_of_fit),
-            "yields": channels,
+            "yields": {"channels": channels},
         }
         for name in ("unmatched", "unused"):
             if name in self._fields:

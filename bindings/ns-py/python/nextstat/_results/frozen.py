@@ -18,9 +18,10 @@ class Record(dict[str, Any]):
     --------
     >>> import nextstat
     >>> result = nextstat.fit(nextstat.load_workspace("examples/simple.json"))
-    >>> result.poi["name"], type(dict(result.poi)).__name__
-    ('mu', 'dict')
-    >>> result.poi["name"] = "signal strength"
+    >>> pull = result.pulls[0]
+    >>> pull["parameter"], type(dict(pull)).__name__
+    ('uncorr_bkguncrt[0]', 'dict')
+    >>> pull["parameter"] = "background"
     Traceback (most recent call last):
         ...
     TypeError: results are frozen: `dict(...)` of this record may be changed
@@ -37,6 +38,57 @@ class Record(dict[str, Any]):
         return frozen, (dict(self),)
 
 
+class Poi(Record):
+    """A parameter of interest: its name, its index, and what the procedure found about it, as
+    attributes and as items.
+
+    Examples
+    --------
+    >>> import nextstat
+    >>> model = nextstat.load_workspace("examples/simple.json")
+    >>> nextstat.upper_limit(model).poi
+    Poi(name='mu', index=0, bestfit=0.72361)
+    >>> result = nextstat.fit(model)
+    >>> round(result.poi.bestfit, 4) == round(result.poi["bestfit"], 4)
+    True
+    """
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            known = ", ".join(self)
+            raise AttributeError(f"the parameter of interest has no `{name}`; it has {known}") from None
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        self._refuse()
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self]
+
+    def __reduce__(self) -> Any:
+        return Poi, (dict(self),)
+
+    def __repr__(self) -> str:
+        from .._views import shown_number
+
+        def shown(value: Any) -> str:
+            return shown_number(value, 5) if isinstance(value, float) else repr(value)
+
+        return f"Poi({', '.join(f'{name}={shown(value)}' for name, value in self.items())})"
+
+
+def frozen_field(name: str, value: Any) -> Any:
+    """`frozen(value)` of the field `name`; a parameter of interest is a `Poi`."""
+    if name == "poi" and isinstance(value, dict):
+        return Poi(value)
+    if name == "pois" and isinstance(value, (list, tuple)):
+        return tuple(map(Poi, value))
+    return frozen(value)
+
+
 def frozen(value: Any) -> Any:
     """`value` with everything in it as it does not change: lists as tuples, dictionaries as
     records, arrays read-only for good.
@@ -47,7 +99,7 @@ def frozen(value: Any) -> Any:
     if kind is tuple or kind is list:
         return tuple(value) if _PLAIN.issuperset(map(type, value)) else tuple(map(frozen, value))
     if kind is dict:
-        return Record((key, frozen(item)) for key, item in value.items())
+        return Record((key, frozen_field(key, item)) for key, item in value.items())
     numpy = sys.modules.get("numpy")
     return _sealed(value) if numpy is not None and isinstance(value, numpy.ndarray) else value
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from numpy import ndarray
 
+    from .frozen import Poi
+
 __all__ = ["HypotestResult", "LimitResult", "SignificanceResult", "ToyHypotestResult"]
 
 
@@ -30,8 +32,10 @@ class HypotestResult(Result):
         The p-values that CLs is made of.
     q, q_asimov : float or None
         The test statistic of the data and of the Asimov data set.
-    mu, mu_hat, mu_hat_asimov : float
-        The tested and the fitted values.
+    mu : float
+        The tested value.
+    poi : Poi
+        `name`, `index`, `bestfit` and `bestfit_asimov` of the parameter of interest.
     converged : bool
     warnings : tuple of str
     """
@@ -46,20 +50,18 @@ class HypotestResult(Result):
     q: float | None
     q_asimov: float | None
     mu: float
-    mu_hat: float
-    mu_hat_asimov: float
-    parameter: str
+    poi: Poi
     converged: bool
     warnings: tuple[str, ...]
 
     def _view(self) -> View:
-        view = View("HypotestResult", [("tested", f"{self.parameter} = {shown_number(self.mu)}")])
+        view = View("HypotestResult", [("tested", f"{self.poi.name} = {shown_number(self.mu)}")])
         rows = [("observed", *_digits(self.CLs_obs, self.CLsb_obs, self.CLb_obs))]
         if self.CLs_exp is not None:
             bands = zip(BAND, self.CLs_exp, self.CLsb_exp, self.CLb_exp)  # type: ignore[arg-type]
             rows += [(label, *_digits(*values)) for label, *values in bands]
         view.tables = [Table(("", "CLs", "CLs+b", "CLb"), rows)]
-        view.facts += [("best fit", shown_number(self.mu_hat)), ("statistic", shown_number(self.q))]
+        view.facts += [("best fit", shown_number(self.poi.bestfit)), ("statistic", shown_number(self.q))]
         return view
 
 
@@ -75,7 +77,8 @@ class SignificanceResult(Result):
     p0_exp : tuple of float or None
         Expected p-values at -2, -1, 0, +1, +2 standard deviations.
     q0, q0_asimov : float or None
-    mu_hat : float
+    poi : Poi
+        `name`, `index`, `bestfit` and `bestfit_asimov` of the parameter of interest.
     converged : bool
     warnings : tuple of str
     """
@@ -85,20 +88,19 @@ class SignificanceResult(Result):
     p0_obs: float | None
     Z_exp: float | None
     p0_exp: tuple[float, ...] | None
-    mu_hat: float
+    poi: Poi
     converged: bool
     mu_expected: float
-    parameter: str
     warnings: tuple[str, ...]
 
     def _view(self) -> View:
         p0_exp = None if self.p0_exp is None else self.p0_exp[2]
-        expected = f"expected at {self.parameter} = {shown_number(self.mu_expected)}"
+        expected = f"expected at {self.poi.name} = {shown_number(self.mu_expected)}"
         rows = [
             ("observed", *_digits(self.Z_obs, self.p0_obs)),
             (expected, *_digits(self.Z_exp, p0_exp)),
         ]
-        facts = [("best fit", shown_number(self.mu_hat))]
+        facts = [("best fit", shown_number(self.poi.bestfit))]
         return View("SignificanceResult", facts, [Table(("", "Z", "p-value"), rows)])
 
 
@@ -115,6 +117,8 @@ class LimitResult(Result):
         CLs at the limit.
     tested : tuple of dict
         Values of the parameter of interest that were tested, with their CLs.
+    poi : Poi
+        `name`, `index` and `bestfit` of the parameter of interest.
     converged : bool
     warnings : tuple of str
     """
@@ -124,18 +128,17 @@ class LimitResult(Result):
     expected: tuple[float | None, ...]
     level: float
     tested: tuple[Mapping[str, Any], ...]
-    mu_hat: float
+    poi: Poi
     converged: bool
-    parameter: str
     warnings: tuple[str, ...]
 
     def _view(self) -> View:
         rows = [("observed", shown_number(self.observed))]
         rows += [(label, shown_number(value)) for label, value in zip(BAND, self.expected)]
         facts = [
-            ("limits on", self.parameter),
+            ("limits on", self.poi.name),
             ("confidence", confidence(self.level)),
-            ("best fit", shown_number(self.mu_hat)),
+            ("best fit", shown_number(self.poi.bestfit)),
         ]
         return View("LimitResult", facts, [Table(("", "limit"), rows)])
 
@@ -151,8 +154,10 @@ class ToyHypotestResult(Result):
         Expected CLs at -2, -1, 0, +1, +2 standard deviations of the background.
     CLsb_obs, CLsb_obs_error, CLb_obs, CLb_obs_error : float
         The p-values that CLs is made of.
-    q, mu, mu_hat : float
-        The statistic of the data, the tested and the fitted value.
+    q, mu : float
+        The statistic of the data and the tested value.
+    poi : Poi
+        `name`, `index` and `bestfit` of the parameter of interest.
     n_toys, n_failed : tuple of int
         Toys of the tested and of the other hypothesis, and those whose fits failed.
     toys_tested, toys_alternative : ndarray
@@ -165,7 +170,7 @@ class ToyHypotestResult(Result):
     CLs_obs_error: float
     CLs_exp: tuple[float, ...]
     CLs_exp_errors: tuple[float, ...]
-    parameter: str
+    poi: Poi
     test_stat: str
     CLsb_obs: float
     CLsb_obs_error: float
@@ -173,7 +178,6 @@ class ToyHypotestResult(Result):
     CLb_obs_error: float
     q: float
     mu: float
-    mu_hat: float
     n_toys: tuple[int, int]
     n_failed: tuple[int, int]
     toys_tested: ndarray
@@ -183,7 +187,7 @@ class ToyHypotestResult(Result):
     def _view(self) -> View:
         tested, alternative = self.n_toys
         facts = [
-            ("tested", f"{self.parameter} = {shown_number(self.mu)}"),
+            ("tested", f"{self.poi.name} = {shown_number(self.mu)}"),
             ("toys", f"{tested} and {alternative} of the alternative"),
             ("statistic", shown_number(self.q)),
         ]

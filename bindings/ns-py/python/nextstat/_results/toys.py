@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from numpy import ndarray
 
+    from .frozen import Poi
+
 __all__ = ["ToysResult"]
 
 
@@ -24,7 +26,7 @@ class ToysResult(Result):
     ----------
     toys : ndarray
         Their numbers (T).
-    params : ndarray
+    bestfit : ndarray
         Best-fit parameters (T, P).
     nll : ndarray
         -ln L at the minima (T).
@@ -33,8 +35,9 @@ class ToysResult(Result):
     outcomes : tuple of str
         How each fit ended (T).
     n_failed : int
-    poi : str or None
-        The parameter of interest.
+    poi : Poi or None
+        `name`, `index`, and `mean` and `standard_deviation` of the best fits that converged, of the
+        parameter of interest.
     poi_uncertainty : ndarray or None
     par_names : tuple of str
     thrown_at : ndarray
@@ -46,12 +49,12 @@ class ToysResult(Result):
 
     __slots__ = ()
     toys: ndarray
-    params: ndarray
+    bestfit: ndarray
     nll: ndarray
     converged: ndarray
     outcomes: tuple[str, ...]
     n_failed: int
-    poi: str | None
+    poi: Poi | None
     poi_uncertainty: ndarray | None
     par_names: tuple[str, ...]
     thrown_at: ndarray
@@ -61,6 +64,8 @@ class ToysResult(Result):
     measurement: str
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
+        if isinstance(fields.get("poi"), str):
+            fields = {**fields, "poi": _poi(fields)}
         super().__init__(fields)
         if "toys" in fields:
             object.__setattr__(self, "_alarm", "; ".join(self.warnings) or None)
@@ -72,7 +77,7 @@ class ToysResult(Result):
 
     def values(self, name: str) -> ndarray:
         """Returns the best-fit values of the parameter `name` in the toys whose fits converged."""
-        return self.params[self.converged, index_of(self.par_names, name)]
+        return self.bestfit[self.converged, index_of(self.par_names, name)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a NumPy file (`.npy`) with a document beside it, as the command does.
@@ -92,20 +97,19 @@ class ToysResult(Result):
             ("seed", str(self.seed)),
         ]
         view = _views.View("ToysResult", facts, is_bad=self.n_failed > 0)
-        if self.poi in self.par_names and n_toys - self.n_failed > 1:
-            values = self.values(self.poi)
-            mean = _views.shown_number(float(values.mean()), 5)
-            width = _views.shown_number(float(values.std(ddof=1)), 4)
-            view.facts.append((self.poi, f"mean {mean}, width {width}"))
+        if self.poi is not None and self.poi.mean is not None:
+            mean = _views.shown_number(self.poi.mean, 5)
+            width = _views.shown_number(self.poi.standard_deviation, 4)
+            view.facts.append((self.poi.name, f"mean {mean}, width {width}"))
         return view
 
     def _document(self) -> dict[str, Any]:
         document = super()._document()
-        columns = ("toys", "outcomes", "nll", "params", "poi_uncertainty")
-        toys, outcomes, nll, params, widths = (document.pop(name) for name in columns)
+        columns = ("toys", "outcomes", "nll", "bestfit", "poi_uncertainty")
+        toys, outcomes, nll, points, widths = (document.pop(name) for name in columns)
         rows = [
-            {"toy": toy, "status": outcome, "nll": value, "parameters": point}
-            for toy, outcome, value, point in zip(toys, outcomes, nll, params)
+            {"toy": toy, "outcome": outcome, "nll": value, "bestfit": point}
+            for toy, outcome, value, point in zip(toys, outcomes, nll, points)
         ]
         for row, width in zip(rows, widths or ()):
             row["poi_uncertainty"] = width
@@ -114,5 +118,17 @@ class ToysResult(Result):
             if outcome != "converged":
                 failures[outcome] = failures.get(outcome, 0) + 1
         document.pop("converged")
-        counts = {"n_done": len(rows), "n_toys": len(rows), "failures": failures}
+        document["thrown_at"] = {"values": document["thrown_at"]}
+        if len(self.par_names) == len(self.thrown_at):
+            document["thrown_at"]["par_names"] = document["par_names"]
+        counts = {"n_toys": len(rows), "n_toys_wanted": len(rows), "failures": failures}
         return {**document, "toys": rows, "complete": True, "warnings": list(self.warnings), **counts}
+
+
+def _poi(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the parameter of interest of fits of toys: its index is None if it is not written."""
+    name, names = fields["poi"], list(fields["par_names"])
+    index = names.index(name) if name in names else None
+    values = [] if index is None else fields["bestfit"][fields["converged"], index]
+    mean, width = _nextstat.mean_and_standard_deviation(values) or (None, None)
+    return {"name": name, "index": index, "mean": mean, "standard_deviation": width}

@@ -56,7 +56,7 @@ _PARTS = 4
 _MOST_LOOKS = 10_000
 
 # Fields of the result that have an entry for each toy.
-_PER_TOY = ("toys", "params", "nll", "converged", "poi_uncertainty", "outcomes", "status")
+_PER_TOY = ("toys", "bestfit", "nll", "converged", "poi_uncertainty", "outcomes", "status")
 
 
 # Options that every function passes on.

@@ -19,7 +19,7 @@ _DASHES = ("-", "--", ":", "-.")
 
 def _best(result, k):
     """The best-fit value of the k-th scanned parameter."""
-    return result.best["params"][list(result.par_names).index(result.parameters[k])]
+    return result.fit["bestfit"][list(result.par_names).index(result.parameters[k])]
 
 
 def scan(result: ScanResult, *, levels: Sequence[float] = (0.6827, 0.95), label: str | None = None, ax: Axes | None = None) -> Axes:
@@ -129,7 +129,7 @@ def contours(result: ContourResult, *, label: str | None = None, ax: Axes | None
         x, y = numpy.array([point["values"] for point in points]).T
         free = numpy.array([point["cut"] is None for point in points])
         x, y, free = (numpy.append(part, part[0]) for part in (x, y, free))
-        text = percent(contour["confidence_level"]) if label is None else f"{label}, {percent(contour['confidence_level'])}"
+        text = percent(contour["cl"]) if label is None else f"{label}, {percent(contour['cl'])}"
         ax.plot(x, y, "-", color=colour, linewidth=0.6, gid=name, zorder=2)
         inside = free & numpy.append(free[1:], free[1]) | free & numpy.append(free[-2], free[:-1])
         inner = [numpy.where(inside, part, numpy.nan) for part in (x, y)]

@@ -93,8 +93,8 @@ def brazil(
     if mu[0] < mu[-1]:
         ax.set_xlim(mu[0], mu[-1])
     ax.set_ylim(0, 1.02)
-    parameter = limit._fields.get("parameter") if limit is not None else _field(tests[0], "parameter")
-    ax.set_xlabel(literal(parameter) if parameter else r"$\mu$")
+    poi = limit._fields.get("poi") if limit is not None else _field(tests[0], "poi")
+    ax.set_xlabel(literal(poi.name) if poi else r"$\mu$")
     ax.set_ylabel("CLs")
     _legend(ax, loc="upper right")
     return ax
@@ -121,11 +121,10 @@ def _one_model(found):
     """Refuses results of different models or data: all of one have the same parameter, statistic
     and best fit.
     """
-    for what, name in (("parameters", "parameter"), ("test statistics", "test_stat")):
-        values = {getattr(result, name) for result in found}
+    for what, values in (("parameters", {one.poi.name for one in found}), ("test statistics", {one.test_stat for one in found})):
         if len(values) > 1:
             raise ValueError(f"`tests` and `limit` are of different {what}: {', '.join(sorted(values))}")
-    best = [result.mu_hat for result in found if result.mu_hat is not None]
+    best = [result.poi.bestfit for result in found if result.poi.bestfit is not None]
     if best and max(best) - min(best) > 1e-3 * max(1.0, *map(abs, best)):
         raise ValueError(f"`tests` and `limit` are of different models or data: their best fits are {min(best):.4g} to {max(best):.4g}")
 
@@ -159,8 +158,7 @@ def _limits(results):
         needed(result, LimitResult, "upper_limit", "results")
     if not results:
         raise ValueError("`results` is empty: there is nothing to draw")
-    for what, name in (("levels", "level"), ("parameters", "parameter")):
-        values = {getattr(result, name) for result in results}
+    for what, values in (("levels", {one.level for one in results}), ("parameters", {one.poi.name for one in results})):
         if len(values) > 1:
             raise ValueError(f"`results` are limits of different {what}: {', '.join(map(str, sorted(values)))}")
     return results
@@ -227,6 +225,6 @@ def limits(
     if values.min() < values.max():
         ax.set_xlim(values.min(), values.max())
     ax.set_xlabel(xlabel or "signal")
-    ax.set_ylabel(ylabel or f"{confidence(results[0].level)} CL upper limit on {literal(results[0].parameter)}")
+    ax.set_ylabel(ylabel or f"{confidence(results[0].level)} CL upper limit on {literal(results[0].poi.name)}")
     _legend(ax)
     return ax

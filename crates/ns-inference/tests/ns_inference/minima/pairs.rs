@@ -165,11 +165,11 @@ impl<'a> Comparison<'a> {
         self.free.push(("hypotest", free));
         self.at[0].push(("hypotest (Asimov data set)", 2.0 * self.likelihood.nll(&at_asimov)));
         let q = tested.q.unwrap_or(f64::NAN);
-        if tested.mu_hat <= 1.0 {
+        if tested.poi.bestfit <= 1.0 {
             self.at[1].push(("hypotest", free + q));
         }
         self.q_asimov.push(("hypotest", tested.q_asimov.unwrap_or(f64::NAN)));
-        self.best_at("hypotest (mu_hat)", tested.mu_hat);
+        self.best_at("hypotest (mu_hat)", tested.poi.bestfit);
         for mu in [0, 1] {
             let statistic = TestStatistic::TTilde;
             let tested =
@@ -178,8 +178,8 @@ impl<'a> Comparison<'a> {
         }
         let discovered = significance(&mut Problem::new(model, &mut self.likelihood, &self.options), poi, 1.0);
         self.at[0].push(("significance", free + discovered.q0.unwrap_or(f64::NAN)));
-        self.best_at("significance (mu_hat)", discovered.mu_hat);
-        self.toys(q, tested.mu_hat);
+        self.best_at("significance (mu_hat)", discovered.poi.bestfit);
+        self.toys(q, tested.poi.bestfit);
     }
 
     /// Compares the observed statistic of a test by toys with that of the asymptotic test, `q`.
@@ -209,7 +209,7 @@ impl<'a> Comparison<'a> {
         let Self { model, poi, .. } = *self;
         let wanted = LimitOptions { level: LEVEL, statistic: TestStatistic::QTilde };
         let limits = limit(&mut Problem::new(model, &mut self.likelihood, &self.options), poi, wanted);
-        self.best_at("limit (mu_hat)", limits.mu_hat);
+        self.best_at("limit (mu_hat)", limits.poi.bestfit);
         let each = std::iter::once(limits.observed).chain(limits.expected).enumerate();
         for (k, mu) in each.filter_map(|(k, mu)| Some((k, mu?))) {
             let tested =
