@@ -12,9 +12,10 @@ import textwrap
 INTRODUCTION = """# The command
 
 Most verbs read a workspace: `nextstat VERB [WORKSPACE|-]`. A terminal gets a table of the result;
-a pipe or a file gets all of it as JSON. `digest`, `patchset list`, `completions` and `man` write
-text. Warnings and errors go to standard error. This page has the help text of each verb, as
-`nextstat VERB -h` prints it; tests compare them. It is written by `make cli-page`; do not edit it.
+a pipe or a file gets all of it as JSON. `digest`, `patchset list`, `schema`, `completions` and
+`man` write text. Warnings and errors go to standard error. This page has the help text of each
+verb, as `nextstat VERB -h` prints it; tests compare them. It is written by `make cli-page`; do not
+edit it.
 
 `nextstat man fit` prints the same as a manual page; `nextstat man --directory
 ~/.local/share/man/man1` installs a page for every verb, for `man nextstat-fit`.

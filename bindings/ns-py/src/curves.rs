@@ -123,7 +123,6 @@ fn scan_fields<'py>(py: Python<'py>, model: &Model, mut result: Scan) -> PyResul
     document.set_item("twice_delta_nll", twice)?;
     document.set_item("conditional_bestfit", frozen_matrix(py, params, [n_points, n_params])?)?;
     document.set_item("par_names", &model.parameters.names)?;
-    document.set_item("measurement", &model.measurement)?;
     Ok(document)
 }
 

@@ -92,11 +92,10 @@ fn fits_model<'py>(
 
 /// Returns the entries of the command's document without the fits, the correlations as an array.
 fn summary_fields<'py>(py: Python<'py>, answer: &Answer<nextstat::fits::FitsSummary>) -> PyResult<Bound<'py, PyDict>> {
-    let mut summary = answer.result.fields();
-    for key in ["data_sets", "correlation", "converged", "nextstat_version"] {
-        summary.remove(key);
+    let document = fields(py, &answer.result_document())?;
+    for key in ["data_sets", "converged"] {
+        document.del_item(key)?;
     }
-    let document = fields(py, &summary)?;
     document.set_item("correlation", rows_as_array(py, answer.result.correlation())?)?;
     document.set_item("alarm", answer.result.alarm())?;
     Ok(document)

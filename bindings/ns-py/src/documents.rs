@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use nextstat::Analysis;
 use nextstat::patchsets::{self, GridFiles, SignalGrid};
+use nextstat::schema;
 use ns_core::summary::summarize;
 use ns_translate::digest::{DigestAlgorithm, digest};
 use ns_translate::patch::{self, Patch};
@@ -11,7 +12,7 @@ use ns_translate::patchset::{PatchEntry, PatchSet, PatchSetError};
 use ns_translate::pyhf::{read_value, read_workspace};
 use ns_translate::{DocumentError, DocumentSource, read_bytes};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::choice::Choice;
 use crate::convert::fields;
@@ -51,6 +52,12 @@ fn apply_patch(py: Python<'_>, text: &[u8], operations: &[u8]) -> PyResult<Strin
         Ok(document.to_string())
     };
     py.detach(done).map_err(|problem| error::document(py, &problem))
+}
+
+/// Returns the JSON schema called `name`, as text.
+#[pyfunction]
+fn json_schema(py: Python<'_>, name: &str) -> PyResult<String> {
+    schema::text(name).map_err(|problem| error::parameter(py, problem.to_string(), Some(problem.hint())))
 }
 
 /// Returns what a workspace contains.
@@ -170,6 +177,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyGrid>()?;
     module.add_class::<PyGridProvenance>()?;
     module.add_function(wrap_pyfunction!(failed_patches, module)?)?;
+    module.add("SCHEMAS", PyTuple::new(module.py(), schema::names().collect::<Vec<_>>())?)?;
+    module.add_function(wrap_pyfunction!(json_schema, module)?)?;
     module.add_function(wrap_pyfunction!(digest_of, module)?)?;
     module.add_function(wrap_pyfunction!(read_document, module)?)?;
     module.add_function(wrap_pyfunction!(inspect_workspace, module)?)?;

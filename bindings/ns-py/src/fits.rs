@@ -134,7 +134,6 @@ pub(crate) fn fit_document<'py>(
     let pois = object(py, &fit.pois())?;
     document.set_item("poi", pois.try_iter()?.next().transpose()?)?;
     document.set_item("pois", pois)?;
-    document.set_item("measurement", &fit.model().measurement)?;
     document.set_item("alarm", fit.alarm())?;
     document.set_item("later", Bound::new(py, PyFit(fit))?)?;
     annotate(analysis, &document)?;

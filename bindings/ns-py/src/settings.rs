@@ -38,12 +38,14 @@ impl PyProvenance {
     }
 }
 
-/// Adds the provenance of `analysis` to `document`, and what its device did if there is one.
+/// Adds the measurement and the provenance of `analysis` to `document`, and what its device did if
+/// there is one.
 ///
 /// # Errors
 /// `DeviceError` if the device failed: the document must not be used then.
 pub(crate) fn annotate(analysis: &Analysis, document: &Bound<'_, PyDict>) -> PyResult<()> {
     let py = document.py();
+    document.set_item("measurement", &analysis.model().measurement)?;
     document.set_item("provenance", Bound::new(py, PyProvenance(analysis.on_cpu()))?)?;
     match analysis.device_report().map_err(|problem| error::library(py, &problem))? {
         Some(report) => document.set_item("device", object(py, &report)?),

@@ -173,7 +173,6 @@ fn toy_fields<'py>(
     document.set_item("poi_uncertainty", wants_uncertainty.then(|| optional_array(py, &uncertainty)))?;
     let outcomes: Vec<Outcome> = fits.iter().map(|fit| fit.outcome).collect();
     document.set_item("outcomes", object(py, &outcomes)?)?;
-    document.set_item("measurement", &analysis.model().measurement)?;
     document.set_item("seed", analysis.seed())?;
     Ok(document)
 }
@@ -258,7 +257,6 @@ fn test_fields<'py>(py: Python<'py>, answer: &Answer<ToyTestResult>) -> PyResult
     });
     document.del_item("mu_hat")?;
     document.set_item("poi", object(py, &poi)?)?;
-    document.set_item("measurement", &model.measurement)?;
     document.set_item("par_names", &model.parameters.names)?;
     let thrown_at = PyDict::new(py);
     for (key, params) in ["tested", "alternative"].iter().zip(&answer.result.thrown_at) {
@@ -327,7 +325,6 @@ fn goodness_model<'py>(
     let document = fields(py, &answer.result_document())?;
     document.set_item("alarm", answer.result.alarm())?;
     annotate(&analysis, &document)?;
-    document.set_item("converged", answer.result.fit.converged)?;
     // Not from the JSON document, which has no NaN.
     document.set_item("toys", object(py, &answer.result.toys)?)?;
     Ok(document)

@@ -95,7 +95,7 @@ fn report_model<'py>(
     document.set_item("goodness_of_fit", object(py, &found.goodness)?)?;
     document.set_item("channels", channels(py, &analysis, &found.yields.prefit, &found.yields.postfit)?)?;
     document.set_item("alarm", found.alarm())?;
-    document.set_item("warnings", &fit.result.warnings)?;
+    document.set_item("warnings", found.warnings())?;
     annotate(&analysis, &document)?;
     if let Some(comparison) = &found.comparison {
         document.set_item("goodness_of_fit", compared(py, comparison)?)?;

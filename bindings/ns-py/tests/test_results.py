@@ -160,7 +160,7 @@ def test_all_fields_are_listed_and_typed(results):
     for result in results:
         assert set(result._fields) <= set(dir(result))
         written = [name for kind in type(result).__mro__ for name in getattr(kind, "__annotations__", ())]
-        assert set(written) - {"minima", "_alarm", "_later", "_provenance"} <= {*result._fields, "_fields"}, _name(result)
+        assert set(written) - {"minima", "_alarm", "_later", "_provenance", "_schema", "_has_provenance"} <= {*result._fields, "_fields"}, _name(result)
 
 
 def test_one_screen(results):

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::analysis::Analysis;
-use crate::document::{DocumentParts, to_document};
+use crate::document::{DocumentParts, about, to_document};
 use crate::provenance::Provenance;
 use ns_core::Model;
 use serde_json::{Value, json};
@@ -49,7 +49,11 @@ impl Analysis {
 
 /// A result that has a JSON document.
 pub trait Document: Sized {
-    /// Returns the document of `answer`, without what the device did.
+    /// The name of its [schema](crate::schema).
+    const SCHEMA: &'static str;
+
+    /// Returns the keys of the document of `answer` that are not in its head, without what the
+    /// device did.
     fn fields(answer: &Answer<Self>) -> Value;
 }
 
@@ -75,15 +79,15 @@ impl<T> Answer<T> {
 
 impl<T: Document> Answer<T> {
     /// Returns the JSON document that the command prints: keys sorted, numbers that are not finite
-    /// as `null`, an entry `provenance`, and on a device an entry `device` with what it did.
+    /// as `null`, an entry `provenance`, and on a device an entry `device` with what it did. It is
+    /// valid by its [schema](crate::schema).
     #[must_use]
     pub fn document(&self) -> Value {
-        let mut document = self.result_document();
-        document["provenance"] = json!(self.provenance());
-        document
+        let measurement = json!(self.model().measurement);
+        about(T::SCHEMA, &measurement, json!(self.provenance()), self.result_document())
     }
 
-    /// Returns the document without its provenance, which takes longer than a small fit.
+    /// Returns the document without its head: the provenance takes longer than a small fit.
     #[must_use]
     pub fn result_document(&self) -> Value {
         let mut document = T::fields(self);
@@ -96,8 +100,10 @@ impl<T: Document> Answer<T> {
 
 /// Implements [`Document`] for results whose document has exactly their fields.
 macro_rules! plain_documents {
-    ($($result:ty),+ $(,)?) => {$(
+    ($($result:ty: $name:literal),+ $(,)?) => {$(
         impl Document for $result {
+            const SCHEMA: &'static str = $name;
+
             fn fields(answer: &Answer<Self>) -> Value {
                 to_document(&answer.result)
             }
@@ -106,8 +112,7 @@ macro_rules! plain_documents {
 }
 
 plain_documents!(
-    ns_inference::contour::Contours,
-    ns_inference::hypotest::HypotestResult,
-    ns_inference::hypotest::SignificanceResult,
-    ns_inference::limit::LimitResult,
+    ns_inference::hypotest::HypotestResult: "hypotest",
+    ns_inference::hypotest::SignificanceResult: "significance",
+    ns_inference::limit::LimitResult: "limit",
 );

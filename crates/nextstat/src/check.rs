@@ -1,7 +1,7 @@
 //! Checks of a model: problems that would make a fit fail or mislead.
 
 use crate::cancel::{CancellableLikelihood, Cancellation};
-use crate::document::{identify, to_document};
+use crate::document::{about, to_document};
 use crate::{CompiledModel, Error};
 use ns_compute::CpuLikelihood;
 use ns_core::check::{Finding, Severity, check};
@@ -31,13 +31,13 @@ impl CompiledModel {
     #[must_use]
     pub fn findings_document(&self, findings: &[Finding]) -> Value {
         let count = |severity| findings.iter().filter(|finding| finding.severity() == severity).count();
-        let mut document = json!({
+        let fields = json!({
             "n_errors": count(Severity::Error),
             "n_warnings": count(Severity::Warning),
             "n_notes": count(Severity::Note),
             "findings": to_document(&findings),
+            "warnings": [],
         });
-        identify(&mut document, self.model());
-        document
+        about("check", &json!(self.model().measurement), json!(self.provenance()), fields)
     }
 }

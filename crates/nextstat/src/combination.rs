@@ -15,7 +15,7 @@
 //! ```
 
 use crate::Error;
-use crate::document::{VERSION, to_document};
+use crate::document::{VERSION, headed, to_document};
 use crate::provenance::file_name;
 use ns_translate::digest::{DigestAlgorithm, digest};
 use ns_translate::workspace::{
@@ -159,8 +159,7 @@ impl Combination {
     /// Returns the report as a document.
     #[must_use]
     pub fn document(&self) -> Value {
-        let mut document = to_document(&self.report);
-        document["nextstat_version"] = json!(VERSION);
+        let mut document = headed("combination", to_document(&self.report));
         document["provenance"] = self.provenance.clone();
         document
     }

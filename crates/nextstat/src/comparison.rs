@@ -1,7 +1,7 @@
 //! Data compared with what a stored fit predicts.
 
 use crate::answer::Document;
-use crate::document::{identify, to_document};
+use crate::document::to_document;
 use crate::stored::{StoredFit, first_of};
 use crate::stored_point::StoredPoint;
 use crate::{Analysis, Answer, Error};
@@ -59,6 +59,8 @@ impl Comparison {
 }
 
 impl Document for Comparison {
+    const SCHEMA: &'static str = "comparison";
+
     /// The test, `unmatched` and `unused`.
     fn fields(answer: &Answer<Self>) -> Value {
         let compared = &answer.result;
@@ -67,7 +69,6 @@ impl Document for Comparison {
         document["converged"] = json!(true);
         document["unmatched"] = json!(compared.unmatched);
         document["unused"] = json!(compared.unused);
-        identify(&mut document, answer.model());
         document
     }
 }

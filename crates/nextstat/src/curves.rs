@@ -2,7 +2,7 @@
 
 use crate::answer::Document;
 use crate::document::DocumentParts;
-use crate::document::identify;
+use crate::document::to_document;
 use crate::error::{NeedsPoi, Procedure, SettingsError, ValuesProblem};
 use crate::number::significant;
 use crate::{Analysis, Answer, Error};
@@ -264,7 +264,19 @@ impl Curves {
     }
 }
 
+impl Document for Contours {
+    const SCHEMA: &'static str = "contours";
+
+    fn fields(answer: &Answer<Self>) -> Value {
+        let mut document = to_document(&answer.result);
+        document["par_names"] = json!(answer.model().parameters.names);
+        document
+    }
+}
+
 impl Document for Curves {
+    const SCHEMA: &'static str = "scan";
+
     /// Lists over points for one parameter, rows over the values of the first for two.
     fn fields(answer: &Answer<Self>) -> Value {
         let Self { scan, axes, contours, .. } = &answer.result;
@@ -278,7 +290,6 @@ impl Document for Curves {
             "twice_delta_nll": points(scan, &scan.twice_delta_nll),
             "warnings": answer.result.warnings().collect::<Vec<_>>(),
         });
-        identify(&mut document, answer.model());
         if answer.parts.has_params {
             document["conditional_bestfit"] = points(scan, &scan.params);
         }

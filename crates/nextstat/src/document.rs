@@ -1,6 +1,10 @@
 //! Results as JSON documents, the same for the command, Python and Rust.
+//!
+//! A document has a head, which says what it is (`$schema`, `nextstat_version`) and what it is
+//! about (`measurement`, `provenance`), and the keys of its procedure. A document inside another
+//! one has only the latter.
 
-use ns_core::Model;
+use crate::schema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -37,8 +41,24 @@ pub fn to_document(result: &impl Serialize) -> Value {
     serde_json::to_value(result).unwrap_or(Value::Null)
 }
 
-/// Adds the measurement and the version to `document`.
-pub(crate) fn identify(document: &mut Value, model: &Model) {
-    document["measurement"] = json!(model.measurement);
-    document["nextstat_version"] = json!(VERSION);
+/// Returns `fields` as a document of the schema `name`, with `$schema` and `nextstat_version`.
+///
+/// ```
+/// let document = nextstat::document::headed("devices", serde_json::json!({"devices": []}));
+/// assert_eq!(document["$schema"], "urn:nextstat:schema:devices:1");
+/// ```
+#[must_use]
+pub fn headed(name: &str, mut fields: Value) -> Value {
+    fields["$schema"] = json!(schema::urn(name));
+    fields["nextstat_version"] = json!(VERSION);
+    fields
+}
+
+/// Returns `fields` as a document of the schema `name` about a measurement. `provenance` may be
+/// `null`.
+pub(crate) fn about(name: &str, measurement: &Value, provenance: Value, fields: Value) -> Value {
+    let mut document = headed(name, fields);
+    document["measurement"] = measurement.clone();
+    document["provenance"] = provenance;
+    document
 }

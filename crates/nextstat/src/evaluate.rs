@@ -1,12 +1,14 @@
 //! Evaluations at points: -ln L, its gradient and expected data, at one point or at many.
 
 use crate::CompiledModel;
+use crate::document::{about, to_document};
 use ns_compute::{BatchDataSet, BatchDataSets, CpuBatch};
 use ns_core::Data;
 use ns_core::expected::{expected_data, expected_main};
 use ns_core::likelihood::{NonFinite, diagnose};
 use ns_inference::parallel::run_all;
 use serde::Serialize;
+use serde_json::{Value, json};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -127,6 +129,16 @@ impl CompiledModel {
         };
         let points = points.iter().enumerate().map(evaluated).collect();
         Evaluation { par_names: model.parameters.names.clone(), points }
+    }
+}
+
+impl CompiledModel {
+    /// Returns the document of an evaluation.
+    #[must_use]
+    pub fn evaluation_document(&self, evaluation: &Evaluation) -> Value {
+        let mut fields = to_document(evaluation);
+        fields["warnings"] = json!([]);
+        about("evaluate", &json!(self.model().measurement), json!(self.provenance()), fields)
     }
 }
 

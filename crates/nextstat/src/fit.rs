@@ -2,7 +2,7 @@
 
 use crate::answer::Document;
 pub use crate::document::Matrices;
-use crate::document::{DocumentParts, identify, to_document};
+use crate::document::{DocumentParts, to_document};
 use crate::error::{NeedsPoi, Setting, SettingsError};
 use crate::settings::elements;
 use crate::{Analysis, Answer, Error};
@@ -185,6 +185,8 @@ impl Answer<FitResult> {
 }
 
 impl Document for FitResult {
+    const SCHEMA: &'static str = "fit";
+
     /// The fields of the result, and pyhf's names for the same numbers.
     fn fields(answer: &Answer<Self>) -> Value {
         fields(answer, answer.parts.matrices)
@@ -214,9 +216,7 @@ pub(crate) fn fields(fit: &Answer<FitResult>, wanted: Matrices) -> Value {
         ("poi".to_owned(), json!(pois.first())),
         ("pois".to_owned(), json!(pois)),
     ]);
-    let mut document = Value::Object(document);
-    identify(&mut document, fit.model());
-    document
+    Value::Object(document)
 }
 
 fn matrix(values: Option<&[f64]>, n: usize) -> Value {

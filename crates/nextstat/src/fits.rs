@@ -215,9 +215,11 @@ impl DataSetFits {
 }
 
 impl Document for FitsSummary {
+    const SCHEMA: &'static str = "fits";
+
     /// The summary; `data_sets` is empty, because fits went to the sink.
     fn fields(answer: &Answer<Self>) -> Value {
-        Value::Object(answer.result.fields())
+        answer.result.document_fields()
     }
 }
 
@@ -226,7 +228,7 @@ impl Document for FitsSummary {
 pub fn row(fit: &DataSetRecord) -> Value {
     let mut row = json!({
         "data_set": fit.data_set,
-        "status": fit.status.as_str(),
+        "outcome": fit.status.as_str(),
         "twice_nll": fit.twice_nll,
         "bestfit": fit.bestfit,
     });

@@ -1,7 +1,7 @@
 //! Goodness of fit by the saturated model, with p-values by formula and by toys.
 
 use crate::answer::Document;
-use crate::document::{identify, to_document};
+use crate::document::to_document;
 use crate::number::significant;
 use crate::toys::FIXED_AUX;
 use crate::{Analysis, Answer, Error};
@@ -148,13 +148,15 @@ fn verdict(result: &FitResult) -> Value {
 }
 
 impl Document for Goodness {
+    const SCHEMA: &'static str = "gof";
+
     fn fields(answer: &Answer<Self>) -> Value {
         let goodness = &answer.result;
         let mut document = to_document(&goodness.goodness);
         document["fit"] = verdict(&goodness.fit);
         document["toys"] = to_document(&goodness.toys);
         document["warnings"] = json!(goodness.warnings());
-        identify(&mut document, answer.model());
+        document["converged"] = json!(goodness.fit.converged);
         document
     }
 }

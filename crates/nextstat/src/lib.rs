@@ -98,6 +98,7 @@ pub mod provenance;
 pub mod ranking;
 pub mod regions;
 pub mod replicas;
+pub mod schema;
 pub mod settings;
 pub mod stored;
 mod stored_point;

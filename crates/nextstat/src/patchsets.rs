@@ -1,6 +1,6 @@
 //! Patch sets: their documents, and the same question asked of every patch.
 
-use crate::document::{VERSION, to_document};
+use crate::document::{VERSION, headed, to_document};
 use crate::provenance::{WorkspaceProvenance, file_name};
 use crate::{Analysis, Answer, CompiledModel, Document, Error, Face, Provenance, Settings};
 use ns_core::CompileOptions;
@@ -19,7 +19,7 @@ pub fn patchset(set: &PatchSet) -> Value {
     let patch = |entry: &PatchEntry| json!({"name": entry.name, "values": values(entry)});
     document.insert("patches".to_owned(), set.patches().iter().map(patch).collect());
     document.insert("n_patches".to_owned(), json!(set.patches().len()));
-    Value::Object(document)
+    headed("patchset-inspect", Value::Object(document))
 }
 
 fn metadata(set: &PatchSet) -> Map<String, Value> {
@@ -59,7 +59,8 @@ pub fn verification(checks: &[DigestCheck]) -> Value {
         json!({"algorithm": algorithm, "expected": check.expected, "found": check.found, "matches": matches})
     };
     let verified = checks.iter().all(DigestCheck::matches);
-    json!({"verified": verified, "digests": checks.iter().map(check).collect::<Vec<_>>()})
+    let digests: Vec<Value> = checks.iter().map(check).collect();
+    headed("patchset-verify", json!({"verified": verified, "digests": digests}))
 }
 
 /// A background-only workspace with a set of patches for it: a model for each signal.
@@ -152,15 +153,18 @@ impl SignalGrid {
         let mut grid = GridAnswer { n_patches: entries.len(), patches: Vec::new(), provenance: Value::Null };
         let mut first = None;
         for (entry, answer) in entries.iter().zip(answers) {
-            let document = match answer {
+            let mut patch = self.head(entry);
+            match answer {
                 None => continue,
-                Some(Err(error)) => json!({"error": Error::full_message(&error, request.face)}),
+                Some(Err(error)) => {
+                    patch.insert("error".to_owned(), json!(Error::full_message(&error, request.face)));
+                }
                 Some(Ok((document, provenance))) => {
                     first.get_or_insert(provenance);
-                    document
+                    patch.insert("result".to_owned(), document);
                 }
-            };
-            grid.patches.push(self.with_head(entry, document));
+            }
+            grid.patches.push(Value::Object(patch));
         }
         grid.provenance = self.with_patchset(first.as_ref());
         grid
@@ -172,13 +176,6 @@ impl SignalGrid {
         let labels = self.set.metadata().labels.iter().zip(&entry.values);
         let values: Map<String, Value> = labels.map(|(label, value)| (label.clone(), value_of(value))).collect();
         Map::from_iter([("patch".to_owned(), json!(entry.name)), ("values".to_owned(), Value::Object(values))])
-    }
-
-    fn with_head(&self, entry: &PatchEntry, mut document: Value) -> Value {
-        if let Value::Object(fields) = &mut document {
-            fields.extend(self.head(entry));
-        }
-        document
     }
 
     /// Returns how the results of the grid were computed, once for all patches: the background, the
@@ -222,8 +219,8 @@ pub struct GridRequest<'a> {
 pub struct GridAnswer {
     /// Patches of the set.
     pub n_patches: usize,
-    /// The documents of those that were analysed, in the order of the set: `patch`, `values`, and
-    /// the fields of the result or `error`.
+    /// Those that were analysed, in the order of the set: `patch`, `values`, and `result`, a
+    /// document without its head, or `error`.
     pub patches: Vec<Value>,
     provenance: Value,
 }
@@ -238,7 +235,7 @@ impl GridAnswer {
     /// Returns the number of patches with an error or with fits that did not converge.
     #[must_use]
     pub fn n_failed(&self) -> usize {
-        let is_bad = |patch: &&Value| patch.get("error").is_some() || patch["converged"] == json!(false);
+        let is_bad = |patch: &&Value| patch.get("error").is_some() || patch["result"]["converged"] == json!(false);
         self.patches.iter().filter(is_bad).count()
     }
 
@@ -251,12 +248,16 @@ impl GridAnswer {
     /// Returns the document.
     #[must_use]
     pub fn document(&self) -> Value {
-        json!({
+        let fields = json!({
             "complete": self.is_complete(),
+            "converged": self.n_failed() == 0,
+            "measurement": self.provenance.get("measurement"),
             "n_patches": self.n_patches,
             "patches": self.patches,
             "provenance": self.provenance,
-        })
+            "warnings": self.warning().into_iter().collect::<Vec<_>>(),
+        });
+        headed("every-patch", fields)
     }
 }
 

@@ -101,6 +101,8 @@ impl Analysis {
 }
 
 impl Document for Projection {
+    const SCHEMA: &'static str = "yields";
+
     /// `{channels, unmatched, unused, converged, warnings}`
     fn fields(answer: &Answer<Self>) -> Value {
         let Self { prefit, postfit, unmatched, unused, warnings } = &answer.result;

@@ -1,5 +1,6 @@
 //! How a result was computed: everything that its numbers depend on.
 
+use crate::CompiledModel;
 use crate::analysis::Analysis;
 use crate::device;
 use crate::document::VERSION;
@@ -194,6 +195,35 @@ pub(crate) fn by_name<V: Serialize>(values: &[(String, V)]) -> Map<String, Value
     values.iter().map(|(name, value)| (name.clone(), json!(value))).collect()
 }
 
+impl CompiledModel {
+    /// Returns how results that need no settings are computed: with the observed data, on the CPU.
+    /// The first call for a model reads its whole workspace.
+    #[must_use]
+    pub fn provenance(&self) -> Provenance {
+        let interpolation = interpolation_setting(self.model());
+        Provenance {
+            nextstat_version: VERSION,
+            workspace: WorkspaceProvenance::new(self.workspace_sha256().to_owned(), self.origin()),
+            measurement: self.model().measurement.clone(),
+            pois: poi_names(self.model()),
+            stored_fit: None,
+            settings: interpolation.map(|codes| ("interpolation".to_owned(), codes)).into_iter().collect(),
+            data: DataProvenance::Observed,
+            device: device::CPU,
+            seed: 0,
+        }
+    }
+}
+
+/// Returns the codes of the interpolation if they are not the default.
+fn interpolation_setting(model: &Model) -> Option<Value> {
+    (model.interpolation != Interpolation::default()).then(|| codes(model.interpolation))
+}
+
+fn poi_names(model: &Model) -> Vec<String> {
+    model.pois.iter().map(|&i| model.parameters.names[i].clone()).collect()
+}
+
 impl Analysis {
     /// Returns how results of this analysis are computed. The first call for a model reads its
     /// whole workspace.
@@ -210,7 +240,7 @@ impl Analysis {
             nextstat_version: VERSION,
             workspace,
             measurement: model.measurement.clone(),
-            pois: model.pois.iter().map(|&i| model.parameters.names[i].clone()).collect(),
+            pois: poi_names(model),
             settings: self.changed_settings(),
             data: self.data_provenance(),
             stored_fit: self.stored_fit().map(|fit| StoredFitProvenance { sha256: fit.sha256() }),
@@ -275,17 +305,13 @@ impl Analysis {
             Start::All(values) => json!(values),
             Start::Named(values) => Value::Object(by_name(values)),
         };
-        let interpolation = self.model().interpolation;
         let all = [
             ("blinded", self.blinded_by_channel().map_or(Value::Null, Value::Object)),
             ("bounds", Value::Object(self.bounds_by_name())),
             ("fixed", Value::Object(self.fixed_by_name())),
             ("init", init),
             ("masked", self.masked_by_channel().map_or(Value::Null, Value::Object)),
-            (
-                "interpolation",
-                if interpolation == Interpolation::default() { Value::Null } else { codes(interpolation) },
-            ),
+            ("interpolation", interpolation_setting(self.model()).unwrap_or_default()),
             ("multi_start", json!(multi_start)),
         ];
         let is_default = |value: &Value| value.is_null() || value.as_object().is_some_and(Map::is_empty);

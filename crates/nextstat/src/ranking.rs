@@ -1,7 +1,6 @@
 //! Rankings of nuisance parameters by their impact on the parameter of interest.
 
 use crate::answer::Document;
-use crate::document::identify;
 use crate::error::{NotThisMinimum, Procedure, SettingsError};
 use crate::stored::StoredFit;
 use crate::stored_point::StoredPoint;
@@ -164,9 +163,11 @@ const LARGEST_EDM: f64 = 1e-4;
 const SAME_WIDTH: f64 = 0.01;
 
 impl Document for Ranking {
+    const SCHEMA: &'static str = "ranking";
+
     fn fields(answer: &Answer<Self>) -> Value {
         let ranking = &answer.result;
-        let mut document = json!({
+        json!({
             "breakdown": ranking.breakdown,
             "complete": ranking.is_complete,
             "converged": ranking.converged,
@@ -176,8 +177,6 @@ impl Document for Ranking {
             "poi": ranking.poi,
             "ranking": ranking.entries,
             "warnings": ranking.warnings,
-        });
-        identify(&mut document, answer.model());
-        document
+        })
     }
 }

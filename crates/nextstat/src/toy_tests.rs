@@ -1,7 +1,7 @@
 //! Hypothesis tests by toys: CLs without asymptotic formulas.
 
 use crate::answer::{Answer, Document};
-use crate::document::to_document;
+use crate::document::{about, to_document};
 use crate::error::{Procedure, SettingsError};
 use crate::hypothesis::tested_by_toys;
 use crate::toys::{FIXED_AUX, ToyOptions};
@@ -240,12 +240,16 @@ impl ToyTestResult {
         self.test.n_failed.iter().sum()
     }
 
-    /// Returns the document.
+    /// Returns the document of merged files, which have no provenance.
     #[must_use]
-    pub fn document(&self) -> Value {
+    pub fn merged_document(&self) -> Value {
+        about(Self::SCHEMA, &self.identity.settings["measurement"], Value::Null, self.document_fields())
+    }
+
+    fn document_fields(&self) -> Value {
         let (settings, test) = (&self.identity.settings, &self.test);
         let Value::Object(mut document) = to_document(test) else { return Value::Null };
-        for key in ["measurement", "seed", "aux", "thrown_at", "par_names", "nextstat_version"] {
+        for key in ["seed", "aux", "thrown_at", "par_names"] {
             document.insert(key.to_owned(), settings[key].clone());
         }
         let (poi, mut names) = (&settings["poi"], settings["par_names"].as_array().into_iter().flatten());
@@ -258,14 +262,17 @@ impl ToyTestResult {
             document.insert(format!("{key}_error"), json!(tail.error));
         }
         document.insert("tail_probabilities".to_owned(), Value::Object(Map::from_iter(counts)));
+        document.insert("converged".to_owned(), json!(self.n_failed() == 0));
         document.insert("n_toys_wanted".to_owned(), settings["n_toys_of_hypotheses"].clone());
         Value::Object(document)
     }
 }
 
 impl Document for ToyTestResult {
+    const SCHEMA: &'static str = "hypotest-toys";
+
     fn fields(answer: &Answer<Self>) -> Value {
-        answer.result.document()
+        answer.result.document_fields()
     }
 }
 

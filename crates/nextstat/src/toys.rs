@@ -361,9 +361,11 @@ impl ToyEnsemble {
 }
 
 impl Document for ToysSummary {
+    const SCHEMA: &'static str = "toys";
+
     /// What the ensemble is, and its summary; `toys` is empty, because fits went to the sink.
     fn fields(answer: &Answer<Self>) -> Value {
-        Value::Object(answer.result.fields())
+        answer.result.document_fields()
     }
 }
 

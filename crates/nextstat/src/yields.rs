@@ -96,8 +96,10 @@ impl Analysis {
 }
 
 impl Document for Overview {
-    /// `{fit, pulls, goodness_of_fit, yields: {channels}}`, and of a stored fit `unmatched` and
-    /// `unused`
+    const SCHEMA: &'static str = "report";
+
+    /// `{fit, pulls, goodness_of_fit, yields: {channels}, converged, warnings}`, and of a stored
+    /// fit `unmatched` and `unused`
     fn fields(answer: &Answer<Self>) -> Value {
         let Self { yields, goodness, comparison } = &answer.result;
         let mut document = json!({
@@ -105,6 +107,8 @@ impl Document for Overview {
             "pulls": to_document(&yields.fit.pulls()),
             "goodness_of_fit": to_document(goodness),
             "yields": {"channels": yields.channels()},
+            "converged": yields.fit.result.converged,
+            "warnings": answer.result.warnings(),
         });
         if let Some(comparison) = comparison {
             document["goodness_of_fit"] = comparison.fields();
@@ -116,10 +120,28 @@ impl Document for Overview {
 }
 
 impl Document for Yields {
+    const SCHEMA: &'static str = "yields";
+
     /// `{converged, warnings, channels}`
     fn fields(answer: &Answer<Self>) -> Value {
         let fit = &answer.result.fit.result;
         json!({"converged": fit.converged, "warnings": fit.warnings, "channels": answer.result.channels()})
+    }
+}
+
+impl Overview {
+    /// Returns the warnings about the fit, then those about its goodness.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let of_goodness = self.goodness.iter().flat_map(|goodness| &goodness.warnings);
+        let of_comparison = self.comparison.iter().flat_map(|comparison| &comparison.warnings);
+        let mut warnings = self.yields.fit.result.warnings.clone();
+        for warning in of_goodness.chain(of_comparison) {
+            if !warnings.contains(warning) {
+                warnings.push(warning.clone());
+            }
+        }
+        warnings
     }
 }
 

@@ -2,6 +2,7 @@
 
 use nextstat::data_sets::DataSetsError;
 use nextstat::error::SettingsError;
+use nextstat::schema::UnknownSchema;
 use nextstat::stored::StoredFitError;
 use nextstat::{Face, Hint};
 use ns_core::CompileError;
@@ -107,6 +108,9 @@ pub(crate) enum CliError {
     /// A manual page for a verb that does not exist.
     #[error("there is no verb `{name}`")]
     UnknownVerb { name: String, similar: Option<String> },
+    /// A schema that does not exist.
+    #[error(transparent)]
+    Schema(#[from] UnknownSchema),
     /// The result cannot be written.
     #[error("cannot write {name}")]
     Unwritable {
@@ -175,6 +179,7 @@ impl CliError {
                 Some(similar) => format!("did you mean `{similar}`?"),
                 None => "`nextstat --help` lists the verbs".to_owned(),
             }),
+            Self::Schema(error) => Some(error.hint()),
             Self::NeedsTwo { .. } => Some("name two parameters with `--parameter`".to_owned()),
             _ => None,
         }

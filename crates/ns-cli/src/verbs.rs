@@ -27,6 +27,7 @@ mod ranking;
 mod rename;
 mod report;
 mod scan;
+mod schema;
 mod significance;
 mod sort;
 mod toys;
@@ -162,6 +163,8 @@ verbs! {
     Contrib: in_python::ContribArgs,
     /// List the devices, test those that are available, and say why the others are not
     Devices: devices::DevicesArgs,
+    /// Print the JSON schema of a document, or the names of the schemas
+    Schema: schema::SchemaArgs,
     /// Print a completion script for a shell
     Completions: completions::CompletionsArgs,
     /// Print the manual page of the command or of a verb, or write all of them to a directory

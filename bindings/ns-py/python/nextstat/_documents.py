@@ -14,6 +14,7 @@ from ._models import choice_of
 from ._nextstat import Model, NextstatError, RawPatchSet, escape
 from ._progress import first_done, progress_of
 from ._results import CheckResult, GridResult, InspectResult
+from ._results.documents import is_bad
 from ._sources import document_bytes, file_of, json_bytes
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from ._progress import Progress
     from ._sources import Document
 
-__all__ = ["PatchSet", "apply_patch", "check", "digest", "every_patch", "inspect"]
+__all__ = ["PatchSet", "apply_patch", "check", "digest", "every_patch", "inspect", "json_schema"]
 
 
 def inspect(workspace: Model | Document, *, measurement: str | None = None) -> InspectResult:
@@ -74,6 +75,25 @@ def digest(document: Document, algorithm: str = "sha256") -> str:
     '21501dbaf73f5223'
     """
     return _nextstat.digest_of(document_bytes(document), text("algorithm", algorithm))
+
+
+def json_schema(name: str) -> dict[str, Any]:
+    """Returns the JSON Schema (draft 2020-12) of a document: `to_dict()` of a result is valid by
+    the one that its ``$schema`` names.
+
+    `name` is that of a verb of the command, ``"contours"``, ``"every-patch"``,
+    ``"patchset-inspect"`` or ``"patchset-verify"``; `nextstat schema` lists them. The version at
+    the end of ``$schema`` rises when a key is removed or changes its meaning; new keys do not raise
+    it.
+
+    Examples
+    --------
+    >>> import nextstat
+    >>> schema = nextstat.json_schema("fit")
+    >>> schema["$id"], schema["$defs"]["fit_fields"]["properties"]["edm"]["description"]
+    ('urn:nextstat:schema:fit:1', 'estimated distance to the minimum, in −ln L')
+    """
+    return json.loads(_nextstat.json_schema(text("name", name)))
 
 
 def apply_patch(document: Document, patch: Document | Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -259,9 +279,16 @@ def every_patch(
         answers = _answers(answer, names, n_threads, tell)
     sources = (getattr(found.get("result"), "_provenance", None) for found in answers)
     of_patch = next((source for source in sources if isinstance(source, _nextstat.RawProvenance)), None)
-    fields = {"complete": True, "n_patches": len(names), "patches": answers, "provenance": raw.provenance(of_patch)}
-    n_failed = sum("error" in found or getattr(found["result"], "_fields", {}).get("converged") is False for found in answers)
-    message = _nextstat.failed_patches(n_failed, len(names))
+    message = _nextstat.failed_patches(sum(map(is_bad, answers)), len(names))
+    measurements = (getattr(found.get("result"), "_fields", {}).get("measurement") for found in answers)
+    fields = {
+        "complete": True,
+        "measurement": next((name for name in measurements if name is not None), None),
+        "n_patches": len(names),
+        "patches": answers,
+        "provenance": raw.provenance(of_patch),
+        "warnings": [] if message is None else [message],
+    }
     if message is not None:
         warn(message, 3)
     return GridResult(fields)

@@ -56,6 +56,7 @@ MOST_TOYS: int
 FIXED_AUX: str
 
 # Names of the accelerator backends that there are, in any build.
+SCHEMAS: tuple[str, ...]
 BACKENDS: tuple[str, ...]
 
 class GradientError(NextstatError):
@@ -343,6 +344,9 @@ def command(arguments: Sequence[str | PathLike[str]]) -> int:
 def devices() -> list[str]:
     """Returns the names of the backends that have a device here."""
 
+def json_schema(name: str) -> str:
+    """Returns the JSON schema called `name`, as text."""
+
 def digest_of(text: bytes, algorithm: str) -> str: ...
 def combine(
     workspaces: Sequence[tuple[str | None, bytes | str]],
@@ -398,6 +402,9 @@ def fit_toys_model(
     wanted: _Wanted,
     progress: _Progress,
 ) -> _Fields: ...
+def mean_and_standard_deviation(values: Any) -> tuple[float, float] | None:
+    """Returns the mean and the standard deviation of `values`; None for fewer than two."""
+
 def toys_warnings(n_toys: int, n_failed: int, is_aux_fixed: bool) -> list[str]: ...
 def hypotest_toys_model(
     model: Model, settings: _Settings, wanted: _Wanted, progress: _Progress

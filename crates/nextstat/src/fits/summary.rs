@@ -1,6 +1,7 @@
 //! Counts, means, standard deviations and correlations over the fits of many data sets.
 
-use crate::document::VERSION;
+use crate::Document;
+use crate::document::about;
 use ns_core::Model;
 use ns_inference::FitResult;
 use ns_inference::replicas::ReplicaMoments;
@@ -169,9 +170,13 @@ impl FitsSummary {
         [interrupted, failed, nominal].into_iter().flatten().collect()
     }
 
-    /// Returns the document's entries; `data_sets` is empty.
+    /// Returns the document; `data_sets` is empty.
     #[must_use]
-    pub fn fields(&self) -> Map<String, Value> {
+    pub fn document(&self, provenance: Value) -> Value {
+        about(Self::SCHEMA, &json!(self.measurement), provenance, self.document_fields())
+    }
+
+    pub(super) fn document_fields(&self) -> Value {
         let failed = ToyFitStatus::ALL.into_iter().zip(self.by_status).skip(1).filter(|(_, n)| *n > 0);
         let failures: Map<String, Value> = failed.map(|(status, n)| (status.as_str().to_owned(), json!(n))).collect();
         let parameters = self.parameters();
@@ -180,27 +185,21 @@ impl FitsSummary {
             json!({"name": parameter, "index": index, "bestfit": bestfit, "uncertainty": uncertainty})
         });
         let twice_nll = Some(self.nominal.twice_nll).filter(|_| self.nominal.converged);
-        let fields = json!({
-            "measurement": self.measurement,
+        json!({
             "data_sha256": self.data_sha256,
-            "nextstat_version": VERSION,
             "par_names": self.names,
             "poi": poi,
             "nominal": {"converged": self.nominal.converged, "twice_nll": twice_nll},
             "complete": self.is_complete(),
             "converged": self.converged(),
-            "n_data_sets": self.n_wanted,
-            "n_done": self.n_done(),
+            "n_data_sets": self.n_done(),
+            "n_data_sets_wanted": self.n_wanted,
             "n_failed": self.n_failed(),
             "failures": failures,
             "parameters": parameters,
             "correlation": self.correlation(),
             "warnings": self.warnings(),
             "data_sets": [],
-        });
-        match fields {
-            Value::Object(fields) => fields,
-            _ => Map::new(),
-        }
+        })
     }
 }

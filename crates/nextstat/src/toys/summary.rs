@@ -1,6 +1,8 @@
 //! Counts, mean and width of an ensemble of toys.
 
 use super::FIXED_AUX;
+use crate::Document;
+use crate::document::about;
 use ns_inference::toys::RunStatus;
 use ns_translate::toys::{ToyFitRecord, ToyFitStatus, ToyRunIdentity};
 use serde_json::{Map, Value, json};
@@ -156,12 +158,19 @@ impl ToysSummary {
         interrupted.into_iter().chain(others).collect()
     }
 
-    /// Returns the document's entries; `toys` is empty.
+    /// Returns the document; `toys` is empty. `provenance` is `null` for merged files, which have
+    /// none.
     #[must_use]
-    pub fn fields(&self) -> Map<String, Value> {
+    pub fn document(&self, provenance: Value) -> Value {
+        about(Self::SCHEMA, &self.settings["measurement"], provenance, self.document_fields())
+    }
+
+    pub(super) fn document_fields(&self) -> Value {
         let failed = ToyFitStatus::ALL.into_iter().zip(self.by_status).skip(1).filter(|(_, n)| *n > 0);
         let failures: Map<String, Value> = failed.map(|(status, n)| (status.as_str().to_owned(), json!(n))).collect();
         let mut fields = self.settings.clone();
+        // They are in the head.
+        fields.retain(|key, _| !matches!(key.as_str(), "measurement" | "nextstat_version"));
         // `par_names` of the document are the written ones.
         if let (Some(written), Some(all)) = (fields.remove("parameters"), fields.remove("par_names")) {
             fields.insert("par_names".to_owned(), written);
@@ -172,6 +181,7 @@ impl ToysSummary {
         }
         fields.extend([
             ("complete".to_owned(), json!(self.is_complete())),
+            ("converged".to_owned(), json!(self.n_failed() == 0)),
             ("n_toys".to_owned(), json!(self.n_toys())),
             ("n_failed".to_owned(), json!(self.n_failed())),
             ("failures".to_owned(), Value::Object(failures)),
@@ -179,6 +189,6 @@ impl ToysSummary {
             ("warnings".to_owned(), json!(self.warnings())),
             ("toys".to_owned(), json!([])),
         ]);
-        fields
+        Value::Object(fields)
     }
 }

@@ -50,7 +50,8 @@ fn the_summary_is_that_of_the_fits() {
     assert_close(number(&parameter["standard_deviation"]), width, 1e-12, "the standard deviation");
     assert_close(number(&parameter["bestfit"]), single.bestfit[0], 1e-9, "the nominal fit");
     assert_eq!(document["correlation"][0][0], json!(1.0));
-    let counts = ["n_data_sets", "n_done", "n_failed", "complete", "converged"].map(|key| document[key].clone());
+    let counts =
+        ["n_data_sets", "n_data_sets_wanted", "n_failed", "complete", "converged"].map(|key| document[key].clone());
     assert_eq!(counts, [json!(4), json!(4), json!(0), json!(true), json!(true)]);
 }
 

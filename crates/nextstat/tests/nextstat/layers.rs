@@ -5,14 +5,14 @@ use std::path::Path;
 
 /// The layers from the bottom to the top.
 const LAYERS: &[&[&str]] = &[
-    &["blinding", "bootstrap", "cancel", "document", "number", "replicas", "stored"],
-    &["data_sets"],
+    &["blinding", "bootstrap", "cancel", "number", "replicas", "schema", "stored"],
+    &["data_sets", "document"],
     &["error"],
     &["device", "settings"],
     &["model", "regions"],
-    &["analysis", "check", "evaluate"],
+    &["analysis"],
     &["provenance", "stored_point"],
-    &["answer"],
+    &["answer", "check", "evaluate"],
     &["comparison", "curves", "fit", "hypothesis", "patchsets", "ranking", "toys"],
     &["combination"],
     &["fits", "goodness", "toy_tests", "yields"],

@@ -37,7 +37,7 @@ pub(crate) fn write_result(document: &Value, output: &OutputArgs) -> Result<(), 
 /// Returns `document` with the command line in its provenance, if it has one.
 pub(crate) fn with_command(document: &Value) -> Cow<'_, Value> {
     let mut document = Cow::Borrowed(document);
-    if document.get("provenance").is_some() {
+    if document.get("provenance").is_some_and(Value::is_object) {
         document.to_mut()["provenance"]["command"] = json!(crate::command_line());
     }
     document

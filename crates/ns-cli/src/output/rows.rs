@@ -4,7 +4,7 @@ use super::{OutputArgs, Stream};
 use crate::error::CliError;
 use ns_translate::python_json;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::fs::File;
 use std::io::{self, BufWriter, Seek as _, SeekFrom, Write as _};
 
@@ -32,12 +32,10 @@ impl RowsDocument {
         self.rows.write_all(text.as_bytes()).map_err(temporary)
     }
 
-    /// Writes the document with the entries `fields`, among which that of the rows is empty, and
-    /// `others`.
-    pub(crate) fn end(mut self, mut fields: Map<String, Value>, others: Map<String, Value>) -> Result<(), CliError> {
+    /// Writes the rows in `document`, where the entry of the rows is empty.
+    pub(crate) fn end(mut self, document: &Value) -> Result<(), CliError> {
         let start = format!("\n    \"{}\": [", self.key);
-        fields.extend(others);
-        let text = text_of(&fields)?;
+        let text = text_of(document)?;
         let (before, after) = text.split_once(&start).unwrap_or((&text, ""));
         self.stream.write(before)?;
         self.stream.write(&start)?;

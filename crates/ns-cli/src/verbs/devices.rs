@@ -6,6 +6,7 @@ use crate::error::CliError;
 use crate::output::{OutputArgs, Reporter, write_result};
 use crate::status::Status;
 use clap::Args;
+use nextstat::document::headed;
 use ns_compute::accel;
 use ns_device::{Device, DeviceError, ProbedDevice};
 use serde_json::{Value, json};
@@ -33,7 +34,7 @@ impl Command for DevicesArgs {
             "cpu": {"threads": ns_inference::parallel::all_threads().get()},
             "devices": devices.iter().map(|device| device.document(self.log)).collect::<Vec<Value>>(),
         });
-        write_result(&document, &self.output)?;
+        write_result(&headed("devices", document), &self.output)?;
         Reporter::new(&self.output).summary(|_| devices.iter().map(|device| format!("{}\n", device.line())).collect());
         let is_refused = |device: &Tested| device.refusal.is_some();
         Ok(Status::done_if(!devices.iter().any(is_refused)))

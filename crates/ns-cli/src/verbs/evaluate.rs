@@ -9,7 +9,6 @@ use crate::output::table::{Align, table};
 use crate::output::{OutputArgs, Reporter, write_result};
 use crate::status::Status;
 use clap::Args;
-use nextstat::document::to_document;
 use nextstat::evaluate::{EvaluatedPoint, Evaluation};
 use nextstat::number::significant;
 use ns_translate::{DocumentError, DocumentSource, read_bytes, read_points};
@@ -51,7 +50,7 @@ impl Command for EvaluateArgs {
                 .map_err(|error| DocumentError::from(error).in_file(&source.name()))?,
         };
         let evaluation = model.evaluate(&points, self.threads.count());
-        write_result(&to_document(&evaluation), &self.output)?;
+        write_result(&model.evaluation_document(&evaluation), &self.output)?;
         Reporter::new(&self.output).summary(|_| summary(&evaluation));
         Ok(Status::Done)
     }

@@ -62,7 +62,8 @@ impl GridArgs<'_> {
 fn summary(documents: &[Value]) -> String {
     let number = |value: &Value| optional(value.as_f64(), 5);
     let row = |document: &Value| {
-        let either = |keys: [&str; 2]| keys.map(|key| document[key].clone()).into_iter().find(|value| !value.is_null());
+        let result = &document["result"];
+        let either = |keys: [&str; 2]| keys.map(|key| result[key].clone()).into_iter().find(|value| !value.is_null());
         let expected = either(["CLs_exp", "expected"]).map_or(Value::Null, |band| band[2].clone());
         let observed = either(["CLs_obs", "observed"]).unwrap_or_default();
         vec![escape(document["patch"].as_str().unwrap_or_default()), number(&observed), number(&expected)]

@@ -263,7 +263,7 @@ mod tests {
             minos: vec![MinosInterval {
                 parameter: "mu".to_owned(),
                 cl: ONE_SIGMA,
-                best: 1.2,
+                bestfit: 1.2,
                 down: Some(-0.33),
                 up: None,
             }],

@@ -141,10 +141,12 @@ impl FitsArgs {
             Ok(answer) => answer.device.clone(),
             Err(error) => Some(json!({"error": error.to_string()})),
         };
-        let provenance = Some(with_command(&json!({"provenance": analysis.provenance()}))["provenance"].clone());
-        let others = [("device", device), ("provenance", provenance)];
-        let others = others.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
-        document.end(fits.summary().fields(), others)?;
+        let provenance = with_command(&json!({"provenance": analysis.provenance()}))["provenance"].clone();
+        let mut whole = fits.summary().document(provenance);
+        if let Some(device) = device {
+            whole["device"] = device;
+        }
+        document.end(&whole)?;
         Ok(answer.map(|_| ())?)
     }
 }

@@ -8,7 +8,7 @@ use crate::output::table::{Align, table};
 use crate::output::{OutputArgs, Reporter, escape, write_result};
 use crate::status::Status;
 use clap::Args;
-use nextstat::document::to_document;
+use nextstat::document::{headed, to_document};
 use ns_core::spec::ModifierKind;
 use ns_core::summary::{WorkspaceSummary, summarize};
 
@@ -36,7 +36,7 @@ impl Command for InspectArgs {
         let (loaded, name) = self.input.load()?;
         let summary = summarize(&loaded.workspace, self.measurement.as_deref());
         let summary = summary.map_err(|error| compile_error(name, error))?;
-        write_result(&to_document(&summary), &self.output)?;
+        write_result(&headed("inspect", to_document(&summary)), &self.output)?;
         Reporter::new(&self.output).summary(|_| tables(&summary));
         Ok(Status::Done)
     }

@@ -170,10 +170,12 @@ impl ThrowArgs {
             Ok(answer) => answer.device.clone(),
             Err(error) => Some(json!({"error": error.to_string()})),
         };
-        let provenance = Some(with_command(&json!({"provenance": analysis.provenance()}))["provenance"].clone());
-        let others = [("device", device), ("provenance", provenance)];
-        let others = others.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
-        document.end(toys.summary().fields(), others)?;
+        let provenance = with_command(&json!({"provenance": analysis.provenance()}))["provenance"].clone();
+        let mut whole = toys.summary().document(provenance);
+        if let Some(device) = device {
+            whole["device"] = device;
+        }
+        document.end(&whole)?;
         Ok(answer.map(|_| ())?)
     }
 }

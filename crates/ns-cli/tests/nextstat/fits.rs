@@ -126,7 +126,7 @@ fn failed_fits_are_exit_code_1() {
     assert_eq!(run.stderr, "warning: the fits of 1 of 2 data sets did not converge\n");
     let document = run.result();
     assert_eq!((&document["converged"], &document["data_sets"][1]["bestfit"][0]), (&Value::Bool(false), &Value::Null));
-    assert_eq!(document["data_sets"][1]["status"], "not_finite");
+    assert_eq!(document["data_sets"][1]["outcome"], "not_finite");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_device_finds_the_minima_of_the_cpu() {
     let device = run(&arguments, &["--uncertainties", "--device", "emulated"]);
     assert_eq!(device.code, Some(0), "{}", device.stderr);
     let device = device.document();
-    assert!(device["device"]["fits"].as_u64() >= Some(40), "{}", device["device"]);
+    assert!(device["device"]["n_fits"].as_u64() >= Some(40), "{}", device["device"]);
     for key in ["bestfit", "uncertainties"] {
         let numbers = |document: &Value| -> Vec<f64> {
             let rows = document["data_sets"].as_array().expect("rows");

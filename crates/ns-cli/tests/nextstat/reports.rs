@@ -56,7 +56,7 @@ fn a_fit_that_fails_has_no_p_value_and_no_uncertainties_and_says_so() {
         let goodness = if verb == "gof" { &document } else { &document["goodness_of_fit"] };
         assert_eq!((&goodness["p_value"], &goodness["statistic"]), (&Value::Null, &Value::Null));
         if verb == "report" {
-            let total = &document["yields"][0]["postfit"]["total"];
+            let total = &document["yields"]["channels"][0]["postfit"]["total"];
             assert!(total["yields"][0].is_number() && total["uncertainties"][0].is_null(), "{total}");
             assert!(document["fit"]["correlation"].is_null());
         }
@@ -103,7 +103,11 @@ fn arguments_cannot_command_a_terminal() {
 #[test]
 fn a_report_has_what_its_parts_have() {
     let report = examples(&["report", "shapes.json"]).document();
-    let fit = examples(&["fit", "shapes.json", "--correlation"]).result();
+    let mut fit = examples(&["fit", "shapes.json", "--correlation"]).result();
+    // The head of the report has them.
+    for key in ["$schema", "nextstat_version", "measurement"] {
+        assert_eq!(fit.as_object_mut().expect("an object").remove(key).is_some(), report.get(key).is_some());
+    }
     assert_eq!(report["fit"], fit);
     let gof = examples(&["gof", "shapes.json"]).document();
     for key in ["statistic", "n_dof", "p_value", "channels", "warnings"] {

@@ -265,12 +265,7 @@ fn toys_are_thrown_at_the_requested_point() {
         ok(&run);
         let document = run.document();
         assert_eq!(document["toys"][0]["bestfit"].as_array().map(Vec::len), Some(1));
-        document["thrown_at"]["values"]
-            .as_array()
-            .expect("a list")
-            .iter()
-            .filter_map(Value::as_f64)
-            .collect::<Vec<_>>()
+        document["thrown_at"]["values"].as_array().expect("a list").iter().filter_map(Value::as_f64).collect::<Vec<_>>()
     };
     assert_eq!(thrown(&["--throw-at", "init"]), [1.0, 1.0, 1.0]);
     assert_eq!(thrown(&["--throw-at", "init", "--mu", "0.5"]), [0.5, 1.0, 1.0]);

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from .. import _views
 from .._errors import shown, warn, with_hint
-from .._nextstat import ParameterError
+from .._nextstat import ParameterError, __version__
 from .frozen import frozen, frozen_field
 
 if TYPE_CHECKING:
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["Result"]
 
 _R = TypeVar("_R", bound="Result")
+
+# Fields that are no attributes of their own.
+_ELSEWHERE = ("alarm", "provenance", "$schema", "nextstat_version")
 
 
 def plain(value: Any) -> Any:
@@ -53,10 +56,13 @@ class Result:
     >>> result.mu
     1.0
     >>> sorted(result.to_dict())[:4]
-    ['CLb_exp', 'CLb_obs', 'CLs_exp', 'CLs_obs']
+    ['$schema', 'CLb_exp', 'CLb_obs', 'CLs_exp']
     """
 
     __slots__ = ("_alarm", "_fields", "_provenance")
+    #: The name of the schema of its document; None for a result without one.
+    _schema: ClassVar[str | None] = None
+    _has_provenance: ClassVar[bool] = True
     _alarm: str | None
     _fields: dict[str, Any]
     _provenance: Any
@@ -67,10 +73,10 @@ class Result:
             cls.__module__ = "nextstat"
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
-        found = {name: frozen_field(name, value) for name, value in fields.items() if name not in ("alarm", "provenance")}
+        found = {name: frozen_field(name, value) for name, value in fields.items() if name not in _ELSEWHERE}
         object.__setattr__(self, "_alarm", fields.get("alarm"))
         object.__setattr__(self, "_fields", found)
-        object.__setattr__(self, "_provenance", fields.get("provenance"))
+        object.__setattr__(self, "_provenance", frozen(fields.get("provenance")))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -97,7 +103,7 @@ class Result:
         """Compares fields, but not provenance."""
         if type(self) is not type(other):
             return NotImplemented
-        return _without_provenance(self) == _without_provenance(other)  # type: ignore[arg-type]
+        return _compared(self) == _compared(other)  # type: ignore[arg-type]
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -119,15 +125,25 @@ class Result:
         return self._provenance
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the fields as plain Python objects, such as `json` takes."""
-        found = self._document()
-        if self.provenance is not None:
-            found["provenance"] = plain(self.provenance)
-        return found
+        """Returns the fields as plain Python objects, such as `json` takes: the document that the
+        command writes, valid by `json_schema` of the name in its ``$schema``.
+        """
+        return {**self._head(), **self._document()}
+
+    def _head(self) -> dict[str, Any]:
+        """Returns the keys that a document has and one inside another document has not."""
+        found = {key: plain(self._fields[key]) for key in ("measurement",) if key in self._fields}
+        if self._schema is None:
+            return found
+        source = plain(self.provenance) if self._has_provenance else None
+        version = (source or {}).get("nextstat_version", __version__)
+        found = {"$schema": f"urn:nextstat:schema:{self._schema}:1", "nextstat_version": version, **found}
+        return {**found, "provenance": source} if self._has_provenance else found
 
     def _document(self) -> dict[str, Any]:
-        """Returns the command's document without its provenance, which takes longer than a fit."""
-        return {name: plain(value) for name, value in self._fields.items()}
+        """Returns the command's document without its head: the provenance takes longer than a fit.
+        """
+        return {name: plain(value) for name, value in self._fields.items() if name != "measurement"}
 
     def to_json(self, indent: int | None = None) -> str:
         """Returns the fields as JSON text."""
@@ -165,14 +181,14 @@ class Result:
 Result.__module__ = "nextstat"
 
 
-def _without_provenance(result: Result) -> Any:
+def _compared(result: Result) -> Any:
     """Returns the fields of `result`, and of results in it, without their provenance."""
     def stripped(value):
         if isinstance(value, dict):
             return {key: stripped(item) for key, item in value.items() if key != "provenance"}
         return [stripped(item) for item in value] if isinstance(value, list) else value
 
-    return stripped(result._document())
+    return result._fields.get("measurement"), stripped(result._document())
 
 
 def _shown(value: Any) -> str:

@@ -41,6 +41,7 @@ class ScanResult(Result):
     """
 
     __slots__ = ()
+    _schema = "scan"
     parameters: tuple[str, ...]
     values: tuple[ndarray, ...]
     delta_nll: ndarray
@@ -107,6 +108,7 @@ class ContourResult(Result):
     """
 
     __slots__ = ()
+    _schema = "contours"
     parameters: tuple[str, ...]
     contours: tuple[Mapping[str, Any], ...]
     fit: Mapping[str, Any]
@@ -150,6 +152,7 @@ class RankingResult(Result):
     """
 
     __slots__ = ()
+    _schema = "ranking"
     ranking: tuple[Mapping[str, Any], ...]
     groups: tuple[Mapping[str, Any], ...]
     breakdown: Mapping[str, Any]

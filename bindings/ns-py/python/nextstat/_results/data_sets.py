@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from numpy import ndarray
 
+    from .frozen import Poi
+
 __all__ = ["FitsResult", "ReplicaCovariance"]
 
 
@@ -32,8 +34,9 @@ class FitsResult(Result):
         Whether each fit converged (N).
     outcomes : tuple of str
         How each fit ended (N).
-    n_data_sets, n_done, n_failed : int
-        Data sets, how many were fitted, and how many of these fits did not converge.
+    n_data_sets, n_data_sets_wanted, n_failed : int
+        Data sets that were fitted, how many there are, and how many of these fits did not
+        converge.
     failures : dict
         How many fits failed for each reason.
     parameters : tuple of dict
@@ -41,8 +44,9 @@ class FitsResult(Result):
         `standard_deviation` over the data sets whose fits converged.
     correlation : ndarray
         Correlations of the parameters over these data sets (P, P); NaN where one does not vary.
-    poi : dict or None
-        Name, index, best fit and uncertainty of the parameter of interest for the nominal data.
+    poi : Poi or None
+        `name`, `index`, `bestfit` and `uncertainty` of the parameter of interest for the nominal
+        data.
     nominal : dict
         Whether the fit to the nominal data converged, and its 2(-ln L).
     data_sha256 : str
@@ -51,6 +55,7 @@ class FitsResult(Result):
     """
 
     __slots__ = ()
+    _schema = "fits"
     par_names: tuple[str, ...]
     bestfit: ndarray
     uncertainties: ndarray | None
@@ -58,12 +63,12 @@ class FitsResult(Result):
     converged: ndarray
     outcomes: tuple[str, ...]
     n_data_sets: int
-    n_done: int
+    n_data_sets_wanted: int
     n_failed: int
     failures: Mapping[str, int]
     parameters: tuple[Mapping[str, Any], ...]
     correlation: ndarray
-    poi: Mapping[str, Any] | None
+    poi: Poi | None
     nominal: Mapping[str, Any]
     data_sha256: str
     complete: bool
@@ -82,7 +87,7 @@ class FitsResult(Result):
         return float("nan") if found is None else found
 
     def _view(self) -> _views.View:
-        facts = [("data sets", str(self.n_done)), ("failed", str(self.n_failed))]
+        facts = [("data sets", str(self.n_data_sets)), ("failed", str(self.n_failed))]
         view = _views.View("FitsResult", facts, is_bad=self.n_failed > 0)
         poi = self.poi["index"] if self.poi else None
         order = sorted(range(len(self.parameters)), key=lambda i: i != poi)
@@ -96,9 +101,9 @@ class FitsResult(Result):
         outcomes, twice_nll, bestfit, uncertainties, converged = (
             plain(fields.pop(name)) for name in columns
         )
-        document = {name: plain(value) for name, value in fields.items()}
+        document = {name: plain(value) for name, value in fields.items() if name != "measurement"}
         rows = [
-            {"data_set": i, "status": outcome, "twice_nll": value, "bestfit": point}
+            {"data_set": i, "outcome": outcome, "twice_nll": value, "bestfit": point}
             for i, (outcome, value, point) in enumerate(zip(outcomes, twice_nll, bestfit))
         ]
         for row, widths in zip(rows, uncertainties or ()):

@@ -30,6 +30,8 @@ class InspectResult(Result):
     """
 
     __slots__ = ()
+    _schema = "inspect"
+    _has_provenance = False
     summary: Mapping[str, int]
     channels: tuple[Any, ...]
     samples: tuple[str, ...]
@@ -58,11 +60,13 @@ class CheckResult(Result):
     """
 
     __slots__ = ()
+    _schema = "check"
     findings: tuple[Mapping[str, Any], ...]
     n_errors: int
     n_warnings: int
     n_notes: int
     measurement: str
+    warnings: tuple[str, ...]
 
     def _view(self) -> _views.View:
         facts = [
@@ -88,12 +92,24 @@ class GridResult(Result):
     n_patches : int
     complete : bool
         Whether every patch was analysed.
+    converged : bool
+        Whether every patch has a result whose fits converged.
+    measurement : str or None
+    warnings : tuple of str
     """
 
     __slots__ = ()
+    _schema = "every-patch"
     patches: tuple[Mapping[str, Any], ...]
     n_patches: int
     complete: bool
+    measurement: str | None
+    warnings: tuple[str, ...]
+
+    @property
+    def converged(self) -> bool:
+        """Whether every patch has a result whose fits converged."""
+        return not any(is_bad(found) for found in self.patches)
 
     def _view(self) -> _views.View:
         rows = []
@@ -108,14 +124,18 @@ class GridResult(Result):
         patches = []
         for found in self.patches:
             result = found.get("result")
-            if result is None:
-                rest = {}
-            else:
-                is_ours = isinstance(result, Result)
-                rest = result._document() if is_ours else {"result": plain(result)}
-            head = {key: plain(value) for key, value in found.items() if key != "result"}
-            patches.append({**rest, **head})
-        return {**super()._document(), "patches": patches}
+            row = {key: plain(value) for key, value in found.items() if key != "result"}
+            if isinstance(result, Result) and not isinstance(result, (CheckResult, CommandResult, GridResult, InspectResult)):
+                row["result"] = result._document()
+            elif "result" in found:
+                row["value"] = plain(result)
+            patches.append(row)
+        return {**super()._document(), "patches": patches, "converged": self.converged}
+
+
+def is_bad(found: Mapping[str, Any]) -> bool:
+    """Returns whether a patch has an error or a fit that did not converge."""
+    return "error" in found or getattr(found["result"], "_fields", {}).get("converged") is False
 
 
 def _first_number(answer: Any) -> str:
@@ -147,6 +167,7 @@ class CombinationResult(Result):
     """
 
     __slots__ = ()
+    _schema = "combination"
     workspace: Mapping[str, Any]
     analyses: tuple[Mapping[str, Any], ...]
     measurements: tuple[Mapping[str, Any], ...]

@@ -69,6 +69,7 @@ class FitResult(Result):
     """
 
     __slots__ = ("_later",)
+    _schema = "fit"
     _later: Any
     par_names: tuple[str, ...]
     bestfit: ndarray
@@ -227,6 +228,7 @@ class GoodnessOfFit(Result):
     """
 
     __slots__ = ()
+    _schema = "gof"
     statistic: float
     n_dof: int
     p_value: float | None
@@ -235,6 +237,10 @@ class GoodnessOfFit(Result):
     toys: Mapping[str, Any] | None
     converged: bool
     warnings: tuple[str, ...]
+
+    def _head(self) -> dict[str, Any]:
+        found = super()._head()
+        return {**found, "$schema": "urn:nextstat:schema:comparison:1"} if "unmatched" in self._fields else found
 
     def _view(self) -> _views.View:
         facts = [
@@ -245,7 +251,7 @@ class GoodnessOfFit(Result):
         if self._fields.get("toys"):
             total = self.toys["total"]  # type: ignore[index]
             value = f"{shown_number(total['value'], 3)} ± {shown_number(total['error'], 2)}"
-            facts.append(("p-value by toys", f"{value} ({total['n_toys']} toys)"))
+            facts.append(("p-value by toys", f"{value} ({total['n_converged']} toys)"))
         rows = [
             (
                 channel["channel"],
@@ -257,6 +263,15 @@ class GoodnessOfFit(Result):
         ]
         columns = ("channel", "statistic", "bins", "p-value")
         return _views.View("GoodnessOfFit", facts, _views.tables(rows, columns))
+
+
+def _channels_of(channels: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns yields as the command's document has them, with a list of samples."""
+    found = [plain(channel) for channel in channels]
+    for channel in found:
+        for part in (channel["prefit"], channel["postfit"]):
+            part["samples"] = [{"sample": name, **sample} for name, sample in part["samples"].items()]
+    return found
 
 
 class YieldsResult(Result):
@@ -273,12 +288,16 @@ class YieldsResult(Result):
     """
 
     __slots__ = ()
+    _schema = "yields"
     channels: tuple[Mapping[str, Any], ...]
     converged: bool
     warnings: tuple[str, ...]
 
     def _view(self) -> _views.View:
         return _views.View("YieldsResult", tables=_table_of_channels(self.channels))
+
+    def _document(self) -> dict[str, Any]:
+        return {**super()._document(), "channels": _channels_of(self.channels)}
 
 
 def _table_of_channels(channels: Iterable[Mapping[str, Any]]) -> list[_views.Table]:
@@ -317,6 +336,7 @@ class ReportResult(Result):
     """
 
     __slots__ = ()
+    _schema = "report"
     fit: FitResult
     goodness_of_fit: GoodnessOfFit | None
     channels: tuple[Mapping[str, Any], ...]
@@ -346,18 +366,12 @@ class ReportResult(Result):
     def _document(self) -> dict[str, Any]:
         fit = self.fit._document()
         fit.pop("covariance")
-        provenance = fit.pop("provenance", None)
-        channels = [plain(channel) for channel in self.channels]
-        for channel in channels:
-            for part in (channel["prefit"], channel["postfit"]):
-                part["samples"] = [{"sample": name, **found} for name, found in part["samples"].items()]
-        document = {
+        return {
             "fit": fit,
             "pulls": fit.pop("pulls"),
-            "goodness_of_fit": plain(self.goodness_of_fit),
-            "yields": {"channels": channels},
+            "goodness_of_fit": None if self.goodness_of_fit is None else self.goodness_of_fit._document(),
+            "yields": {"channels": _channels_of(self.channels)},
+            "converged": self.converged,
+            "warnings": list(self.warnings),
+            **{name: plain(self._fields[name]) for name in ("unmatched", "unused") if name in self._fields},
         }
-        for name in ("unmatched", "unused"):
-            if name in self._fields:
-                document[name] = plain(self._fields[name])
-        return document if provenance is None else {**document, "provenance": provenance}

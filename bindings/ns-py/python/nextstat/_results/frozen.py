@@ -77,7 +77,9 @@ class Poi(Record):
         def shown(value: Any) -> str:
             return shown_number(value, 5) if isinstance(value, float) else repr(value)
 
-        return f"Poi({', '.join(f'{name}={shown(value)}' for name, value in self.items())})"
+        known = [name for name in ("name", "index", "bestfit", "uncertainty") if name in self]
+        names = [*known, *(name for name in self if name not in known)]
+        return f"Poi({', '.join(f'{name}={shown(self[name])}' for name in names)})"
 
 
 def frozen_field(name: str, value: Any) -> Any:
@@ -85,7 +87,7 @@ def frozen_field(name: str, value: Any) -> Any:
     if name == "poi" and isinstance(value, dict):
         return Poi(value)
     if name == "pois" and isinstance(value, (list, tuple)):
-        return tuple(map(Poi, value))
+        return tuple(frozen_field("poi", item) for item in value)
     return frozen(value)
 
 

@@ -41,6 +41,7 @@ class HypotestResult(Result):
     """
 
     __slots__ = ()
+    _schema = "hypotest"
     CLs_obs: float | None
     CLs_exp: tuple[float, ...] | None
     CLsb_obs: float | None
@@ -84,6 +85,7 @@ class SignificanceResult(Result):
     """
 
     __slots__ = ()
+    _schema = "significance"
     Z_obs: float | None
     p0_obs: float | None
     Z_exp: float | None
@@ -124,6 +126,7 @@ class LimitResult(Result):
     """
 
     __slots__ = ()
+    _schema = "limit"
     observed: float | None
     expected: tuple[float | None, ...]
     level: float
@@ -162,10 +165,12 @@ class ToyHypotestResult(Result):
         Toys of the tested and of the other hypothesis, and those whose fits failed.
     toys_tested, toys_alternative : ndarray
         The statistic of every toy whose fit did not fail.
+    converged : bool
     warnings : tuple of str
     """
 
     __slots__ = ()
+    _schema = "hypotest-toys"
     CLs_obs: float
     CLs_obs_error: float
     CLs_exp: tuple[float, ...]
@@ -183,6 +188,14 @@ class ToyHypotestResult(Result):
     toys_tested: ndarray
     toys_alternative: ndarray
     warnings: tuple[str, ...]
+
+    @property
+    def converged(self) -> bool:
+        """Whether the fits of all toys converged."""
+        return sum(self.n_failed) == 0
+
+    def _document(self) -> dict[str, Any]:
+        return {**super()._document(), "converged": self.converged}
 
     def _view(self) -> View:
         tested, alternative = self.n_toys

@@ -48,6 +48,7 @@ class ToysResult(Result):
     """
 
     __slots__ = ()
+    _schema = "toys"
     toys: ndarray
     bestfit: ndarray
     nll: ndarray
@@ -117,7 +118,7 @@ class ToysResult(Result):
         for outcome in outcomes:
             if outcome != "converged":
                 failures[outcome] = failures.get(outcome, 0) + 1
-        document.pop("converged")
+        document["converged"] = self.n_failed == 0
         document["thrown_at"] = {"values": document["thrown_at"]}
         if len(self.par_names) == len(self.thrown_at):
             document["thrown_at"]["par_names"] = document["par_names"]

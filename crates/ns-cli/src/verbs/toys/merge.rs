@@ -13,7 +13,7 @@ use nextstat::toy_tests::{ToyTestResult, observed};
 use nextstat::toys::{ToysSummary, row};
 use ns_inference::toys::{HypotestToys, StatisticSamples};
 use ns_translate::toys::{FitRecordFormat, MergedToys, ToyTestRecord, merge};
-use serde_json::Map;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// Arguments of `toys merge`.
@@ -67,7 +67,7 @@ impl MergeArgs {
                 written.is_ok()
             })?;
             written?;
-            document.end(summary.fields(), Map::new())?;
+            document.end(&summary.document(Value::Null))?;
         }
         report(&summary, None, "", &self.output);
         Ok(Status::done_if(summary.n_failed() == 0))
@@ -90,6 +90,6 @@ impl MergeArgs {
         let output_file = self.output.output_file.clone().filter(|_| file.is_none());
         let OutputArgs { json, summary, quiet, .. } = self.output;
         let output = OutputArgs { output_file, json, summary, quiet };
-        hypotest_toys::write(&result, &result.document(), "", &output)
+        hypotest_toys::write(&result, &result.merged_document(), "", &output)
     }
 }
