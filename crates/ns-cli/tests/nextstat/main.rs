@@ -12,6 +12,7 @@ mod layers;
 mod plausible_mistakes;
 mod pyhf_commands;
 mod reports;
+mod schemas;
 mod support;
 mod toys;
 mod workspaces;

@@ -1,12 +1,15 @@
-//! Runs the built command, and makes what it says comparable: numbers rounded, counts of steps left
-//! out.
+//! Runs the built command, validates the documents that it writes by their schemas, and makes what
+//! it says comparable: numbers rounded, counts of steps left out.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
+use jsonschema::Validator;
 use serde_json::Value;
 
 /// What a run ended with.
@@ -63,7 +66,42 @@ pub(crate) fn with_stdin(folder: &Path, arguments: &[&str], stdin: &[u8]) -> Run
     let _ = child.stdin.take().expect("piped").write_all(stdin);
     let output = child.wait_with_output().expect("the command ends");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the command writes text");
+    require_valid(&output.stdout);
     Run { code: output.status.code(), stdout: text(output.stdout), stderr: without_progress(&text(output.stderr)) }
+}
+
+/// The validators of all schemas.
+static VALIDATORS: LazyLock<BTreeMap<String, Validator>> = LazyLock::new(|| {
+    let validator = |name: &str| {
+        let schema = nextstat::schema::bundled(name).expect("a schema");
+        let validator = jsonschema::draft202012::new(&schema).expect("a sound schema");
+        (schema["$id"].as_str().expect("text").to_owned(), validator)
+    };
+    nextstat::schema::names().map(validator).collect()
+});
+
+/// Whether the document is valid by the schema that it names.
+pub(crate) fn is_valid(document: &Value) -> bool {
+    let schema = document["$schema"].as_str().and_then(|name| VALIDATORS.get(name));
+    schema.is_some_and(|schema| schema.is_valid(document))
+}
+
+/// Refuses a JSON object that is not valid by its schema. Those of pyhf have none: workspaces,
+/// patches and digests.
+fn require_valid(text: &[u8]) {
+    let Ok(document @ Value::Object(_)) = serde_json::from_slice::<Value>(text) else { return };
+    let is_of_pyhf = || ["channels", "patch", "sha256"].iter().any(|key| document.get(key).is_some());
+    match document["$schema"].as_str() {
+        None => assert!(is_of_pyhf(), "a document without `$schema`: {document}"),
+        // A schema.
+        Some(draft) if draft.starts_with("https://json-schema.org/") => {}
+        Some(name) => {
+            let schema = VALIDATORS.get(name).unwrap_or_else(|| panic!("there is no schema {name}"));
+            let errors: Vec<String> =
+                schema.iter_errors(&document).map(|error| format!("{}: {error}", error.instance_path())).collect();
+            assert!(errors.is_empty(), "{document:#} is not valid by {name}:\n{}", errors.join("\n"));
+        }
+    }
 }
 
 /// What was said but for the lines that tell how far the work is: a slow machine has them, a quick
@@ -142,7 +180,12 @@ impl Scratch {
     }
 
     pub(crate) fn read(&self, name: &str) -> Vec<u8> {
-        fs::read(self.0.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+        let bytes = fs::read(self.0.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        // The description of a file of toys is not a document.
+        if !name.ends_with(".npy.json") {
+            require_valid(&bytes);
+        }
+        bytes
     }
 
     pub(crate) fn names(&self) -> Vec<String> {
