@@ -35,7 +35,7 @@ TORCH_PYTHON ?= /usr/bin/python3
 # Options of scripts/prose.py in `make check`, such as `--only docs`.
 PROSE ?=
 
-.PHONY: help run build py test test-rust test-python test-torch bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page docs figures compat compat-gradients ptx kernels-check kernels-sanitize kernels-mutate kernels-fused test-arm fuzz clean
+.PHONY: help run build py test test-rust test-python test-torch bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page json-page docs figures compat compat-gradients ptx kernels-check kernels-sanitize kernels-mutate kernels-fused test-arm fuzz clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -123,6 +123,9 @@ validate: build ## compare every published case with its reference; writes docs/
 
 cli-page: build ## write docs/cli.md from the help texts
 	$(PYTHON) scripts/cli_page.py --nextstat $(NEXTSTAT) --write docs/cli.md
+
+json-page: ## write docs/reference/json.md from the JSON schemas
+	$(PYTHON) scripts/json_page.py --write docs/reference/json.md
 
 # What `make docs` is built with; the notebooks on the site are executed where this has the package.
 # The sources alone would hide it: they lack the extension module.
