@@ -1,5 +1,5 @@
-"""Draws the figures of the front page, of the tutorial on histograms and of the page on building
-workspaces, from the examples.
+"""Draws the figures of the front page, of two tutorials and of the page on building workspaces,
+from the examples.
 
     python docs/assets/figures.py    # with the extras `plot` and `build`, and hist
 """
@@ -8,6 +8,7 @@ import contextlib
 import io
 import os
 import re
+import runpy
 import shutil
 import tempfile
 from pathlib import Path
@@ -75,7 +76,38 @@ def build():
     save(draw_pair(wanted), "build-templates")
 
 
+def results_of_the_analysis():
+    """The model of the worked analysis, and its results by name."""
+    folder = os.getcwd()
+    with tempfile.TemporaryDirectory() as work, contextlib.redirect_stdout(io.StringIO()):
+        runpy.run_path(str(ROOT / "examples/analysis/make_histograms.py"))["main"](work)
+        os.chdir(work)
+        results = runpy.run_path(str(ROOT / "examples/analysis/analysis.py"))["run"]()
+        os.chdir(folder)
+    return results
+
+
+def analysis():
+    """The signal region of the worked analysis, blinded and unblinded, its ranking and limit."""
+    model, results = results_of_the_analysis()
+    options = {"edges": {"SR": numpy.linspace(200, 1000, 9)}, "signal": "signal", "xlabel": "mass [GeV]"}
+    figure, axes = plt.subplots(2, 2, figsize=(10, 4.8), height_ratios=(3, 1), sharex="col")
+    shown = (results["prediction"], nextstat.yields(model, fit=results["fit"]))
+    for column, yields in enumerate(shown):
+        nextstat.plot.data_mc(yields, "SR", ax=tuple(axes[:, column]), **options)
+        axes[1, column].set_ylim(0.6, 1.4)
+    figure.tight_layout()
+    save(figure, "analysis-regions")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.9), width_ratios=(1.15, 1))
+    nextstat.plot.ranking(results["ranking"], top=8, ax=left)
+    tests = [nextstat.hypotest(model, mu) for mu in numpy.linspace(0, 3, 31)]
+    nextstat.plot.brazil(tests, results["limit"], ax=right)
+    figure.tight_layout()
+    save(figure, "analysis-results")
+
+
 if __name__ == "__main__":
     front()
     tutorial()
     build()
+    analysis()
