@@ -4,6 +4,7 @@ work in.
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,13 @@ def published():
     if not (folder / "cases.json").is_file():
         pytest.skip(f"no published workspaces in {folder}")
     return folder
+
+
+@pytest.fixture(scope="session")
+def search_path(tmp_path_factory):
+    """A search path on which `nextstat` is the command of this package and `python` runs it."""
+    tools = tmp_path_factory.mktemp("bin")
+    for name, arguments in {"nextstat": "-m nextstat", "python": ""}.items():
+        (tools / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
+        (tools / name).chmod(0o755)
+    return f"{tools}{os.pathsep}{os.environ['PATH']}"

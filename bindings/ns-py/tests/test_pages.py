@@ -5,7 +5,6 @@ import io
 import os
 import re
 import subprocess
-import sys
 import warnings
 from pathlib import Path
 
@@ -32,13 +31,9 @@ def _matches(wanted, printed):
 
 
 @pytest.fixture
-def command(examples_folder, monkeypatch):
+def command(examples_folder, search_path, monkeypatch):
     """A `nextstat` on the path: that of this package."""
-    tools = examples_folder / "bin"
-    tools.mkdir()
-    (tools / "nextstat").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m nextstat "$@"\n')
-    (tools / "nextstat").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", search_path)
     return examples_folder
 
 
