@@ -68,7 +68,8 @@ pub(crate) fn analysis(py: Python<'_>, model: &PyModel, settings: &Bound<'_, PyD
 }
 
 /// Returns a point of the model (P): its starting values, those of a stored fit as the JSON text of
-/// its document, and `values` by the names of parameters over both.
+/// its document, and `values` by the names of parameters over both; and what to know about the
+/// stored fit.
 #[pyfunction]
 #[pyo3(signature = (model, values, fit=None))]
 fn point_by_name<'py>(
@@ -76,21 +77,13 @@ fn point_by_name<'py>(
     model: &PyModel,
     values: Option<Bound<'py, PyAny>>,
     fit: Option<&str>,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<(Bound<'py, PyAny>, Vec<String>)> {
     let stored = fit.map(|text| StoredFit::from_json(text.as_bytes())).transpose();
     let stored = stored.map_err(|problem| error::library(py, &problem.into()))?;
     let parameters = POINT.read(values, |name, value| number(value, || format!("the value of `{name}`")))?;
     let point = AsimovPoint { fit: stored.map(Arc::new), parameters, ..AsimovPoint::default() };
     let found = point.resolve(model.model()).map_err(|problem| error::library(py, &problem.into()))?;
-    Ok(array(py, &found).into_any())
-}
-
-/// Returns which parameters a model and a stored fit, as the JSON text of its document, do not have
-/// in common, one sentence for each side.
-#[pyfunction]
-fn mismatches(py: Python<'_>, model: &PyModel, fit: &str) -> PyResult<Vec<String>> {
-    let found = StoredFit::from_json(fit.as_bytes()).and_then(|fit| fit.mismatches(model.model()));
-    found.map_err(|problem| error::library(py, &problem.into()))
+    Ok((array(py, &found).into_any(), point.warnings(model.model())))
 }
 
 fn read(py: Python<'_>, model: &Model, settings: &Bound<'_, PyDict>) -> PyResult<Settings> {
@@ -227,6 +220,5 @@ fn start(model: &Model, values: &Bound<'_, PyAny>) -> PyResult<Start> {
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyProvenance>()?;
     module.add_function(wrap_pyfunction!(hidden_bins, module)?)?;
-    module.add_function(wrap_pyfunction!(mismatches, module)?)?;
     module.add_function(wrap_pyfunction!(point_by_name, module)?)
 }

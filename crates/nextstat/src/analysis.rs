@@ -306,11 +306,13 @@ impl Analysis {
         Ok(index)
     }
 
-    /// Returns the parameters that are fixed because only masked bins depend on them.
+    /// Returns the parameters that are fixed because only masked bins depend on them, without those
+    /// that the settings fix.
     #[must_use]
     pub fn fixed_by_mask(&self) -> Vec<usize> {
         let (fitted, whole) = (&self.model().parameters, &self.whole_model().parameters);
-        (0..fitted.len()).filter(|&i| fitted.fixed[i] && !whole.fixed[i]).collect()
+        let is_set = |i: usize| self.options.fixed.iter().any(|(fixed, _)| *fixed == i);
+        (0..fitted.len()).filter(|&i| fitted.fixed[i] && !whole.fixed[i] && !is_set(i)).collect()
     }
 
     /// Returns `true` if the measurement or the settings fix parameter `i`.

@@ -268,10 +268,14 @@ impl AsimovPoint {
     }
 
     /// Returns which parameters the stored fit and `model` do not have in common, one sentence for
-    /// each side.
+    /// each side, and which of them the fit left at their starting values, unless they are set here.
     #[must_use]
     pub fn warnings(&self, model: &Model) -> Vec<String> {
-        self.fit.as_ref().and_then(|fit| fit.mismatches(model).ok()).unwrap_or_default()
+        let Some(fit) = &self.fit else { return Vec::new() };
+        let is_poi = |i: usize| self.poi != AsimovPoi::Initial && model.poi() == Some(i);
+        let is_named = |i: usize| self.parameters.iter().any(|(name, _)| *name == model.parameters.names[i]);
+        let left = fit.left_alone(model, |i| is_poi(i) || is_named(i));
+        fit.mismatches(model).unwrap_or_default().into_iter().chain(left).collect()
     }
 
     /// Returns the point of `model` (P).

@@ -203,6 +203,27 @@ impl StoredFit {
         })
     }
 
+    /// Returns the warning about free parameters of `model` that the fit left where they were,
+    /// because only bins that it masked depend on them, but for those that it fixed or that `are_set`
+    /// afterwards.
+    pub(crate) fn left_alone(&self, model: &Model, are_set: impl Fn(usize) -> bool) -> Option<String> {
+        let origin = self.origin.as_ref().filter(|origin| !origin.masked.is_empty())?;
+        let covariance = self.covariance.as_ref()?;
+        let parameters = &model.parameters;
+        let is_left = |i: &usize| {
+            let Some(k) = self.names.iter().position(|name| *name == parameters.names[*i]) else { return false };
+            let is_at_bound = [parameters.lower[*i], parameters.upper[*i]].contains(&self.values[k]);
+            covariance[k * self.names.len() + k] == 0.0 && !is_at_bound && !origin.fixed.contains(&self.names[k])
+        };
+        let is_free = |i: &usize| !parameters.fixed[*i] && parameters.constraint[*i].is_none() && !are_set(*i);
+        let left: Vec<String> =
+            (0..parameters.len()).filter(is_free).filter(is_left).map(|i| parameters.names[i].clone()).collect();
+        (!left.is_empty()).then(|| {
+            let names = first_of(&left);
+            format!("the stored fit kept the starting values of {names}: only bins that it masked depend on them")
+        })
+    }
+
     /// Matches the fit with the parameters of `model`, by name.
     ///
     /// # Errors

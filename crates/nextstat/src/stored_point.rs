@@ -43,7 +43,9 @@ impl Analysis {
         let n = matched.params.len();
         let uncertainty = |i: usize| Some(covariance[i * n + i].sqrt()).filter(|width| *width > 0.0);
         let uncertainties = (0..n).map(uncertainty).collect();
-        let warnings = matched.warnings().into_iter().chain(fit.undetermined()).chain(self.used_hidden(fit)).collect();
+        let left = fit.left_alone(whole, |i| domain.fixed[i]);
+        let of_fit = fit.undetermined().into_iter().chain(left).chain(self.used_hidden(fit));
+        let warnings = matched.warnings().into_iter().chain(of_fit).collect();
         let (unmatched, unused) = (matched.unmatched, matched.unused);
         Ok(StoredPoint { params: matched.params, uncertainties, covariance, unmatched, unused, warnings })
     }

@@ -33,6 +33,8 @@ pub struct FitOrigin {
     pub workspace_sha256: String,
     /// Whether the data were the observed ones.
     pub is_observed: bool,
+    /// The parameters that the settings fixed.
+    pub fixed: Vec<String>,
     /// The bins that were not fitted, by channel; `None` for all bins of the channel.
     pub masked: Vec<(String, Option<Vec<usize>>)>,
 }
@@ -114,11 +116,15 @@ fn read_origin(provenance: &JsonCursor<'_>) -> Result<FitOrigin, JsonError> {
     let is_observed = provenance.need("data")?.open_object()?.need("source")?.text()? == "observed";
     let settings = provenance.get("settings");
     let settings = settings.as_ref().map(JsonCursor::open_object).transpose()?;
+    let fixed = settings.as_ref().and_then(|settings| settings.get("fixed"));
+    let fixed = fixed.as_ref().map_or(Ok(Vec::new()), |fixed| -> Result<Vec<_>, JsonError> {
+        Ok(fixed.members()?.map(|(member, _)| member.key.to_string()).collect())
+    })?;
     let masked = settings.and_then(|settings| settings.get("masked"));
     let masked = masked.as_ref().map_or(Ok(Vec::new()), |masked| -> Result<Vec<_>, JsonError> {
         masked.members()?.map(|(member, bins)| Ok((member.key.to_string(), read_bins(&bins)?))).collect()
     })?;
-    Ok(FitOrigin { workspace_sha256: digest, is_observed, masked })
+    Ok(FitOrigin { workspace_sha256: digest, is_observed, fixed, masked })
 }
 
 /// Reads the bins of a channel: `all`, or a list of numbers.
@@ -164,10 +170,11 @@ mod tests {
     fn provenance_says_which_bins_were_fitted() {
         let text = r#"{"par_names": [], "bestfit": [], "uncertainties": [], "provenance": {
             "workspace": {"digest": "abc"}, "data": {"source": "observed"},
-            "settings": {"masked": {"SR": "all", "VR": [1, 2]}}}}"#;
+            "settings": {"fixed": {"mu": 0}, "masked": {"SR": "all", "VR": [1, 2]}}}}"#;
         let origin = read_fit(text.as_bytes()).expect("a fit").origin.expect("a provenance");
         assert_eq!(origin.workspace_sha256, "abc");
         assert!(origin.is_observed);
+        assert_eq!(origin.fixed, ["mu"]);
         assert_eq!(origin.masked, [("SR".to_owned(), None), ("VR".to_owned(), Some(vec![1, 2]))]);
     }
 }

@@ -221,10 +221,10 @@ def point_of(
             raise TypeError("`fit` gives the parameters that a dictionary of `params` leaves out")
         return params
     stored = text_of_fit(fit)
-    point = _nextstat.point_by_name(model, None if params is None else dict(params), stored)
-    if stored is not None:
-        for mismatch in _nextstat.mismatches(model, stored):
-            warn(mismatch, stacklevel=4)
+    values = None if params is None else dict(params)
+    point, warnings = _nextstat.point_by_name(model, values, stored)
+    for warning in warnings:
+        warn(warning, stacklevel=4)
     return point
 
 
