@@ -268,7 +268,8 @@ impl AsimovPoint {
     }
 
     /// Returns which parameters the stored fit and `model` do not have in common, one sentence for
-    /// each side, and which of them the fit left at their starting values, unless they are set here.
+    /// each side, and which of them the fit left at their starting values, unless they are set
+    /// here.
     #[must_use]
     pub fn warnings(&self, model: &Model) -> Vec<String> {
         let Some(fit) = &self.fit else { return Vec::new() };

@@ -204,8 +204,8 @@ impl StoredFit {
     }
 
     /// Returns the warning about free parameters of `model` that the fit left where they were,
-    /// because only bins that it masked depend on them, but for those that it fixed or that `are_set`
-    /// afterwards.
+    /// because only bins that it masked depend on them, but for those that it fixed or that
+    /// `are_set` afterwards.
     pub(crate) fn left_alone(&self, model: &Model, are_set: impl Fn(usize) -> bool) -> Option<String> {
         let origin = self.origin.as_ref().filter(|origin| !origin.masked.is_empty())?;
         let covariance = self.covariance.as_ref()?;
