@@ -3,6 +3,7 @@
 
 use crate::Answer;
 use crate::curves::Curves;
+use crate::exclusion::Exclusion;
 use crate::fits::FitsSummary;
 use crate::goodness::{Goodness, GoodnessByToys};
 use crate::toy_tests::ToyTestResult;
@@ -45,6 +46,12 @@ macro_rules! alarms_of_warnings {
 }
 
 alarms_of_warnings!(HypotestResult, SignificanceResult, LimitResult);
+
+impl Alarm for Exclusion {
+    fn alarm(&self) -> Option<String> {
+        joined(!self.warnings.is_empty(), &self.warnings)
+    }
+}
 
 impl Alarm for Curves {
     fn alarm(&self) -> Option<String> {

@@ -32,7 +32,7 @@ pub enum Face {
 }
 
 impl Face {
-    fn either<T>(self, command: T, library: T) -> T {
+    pub(crate) fn either<T>(self, command: T, library: T) -> T {
         match self {
             Self::Command => command,
             Self::Library => library,

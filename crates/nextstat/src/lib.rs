@@ -50,7 +50,8 @@
 //!
 //! [`CompiledModel::check`] looks for problems of a model before any fit;
 //! [`CompiledModel::evaluate`] returns -ln L, its gradient and expected data at given points.
-//! [`SignalGrid`](patchsets::SignalGrid) asks the same question of every patch of a patch set.
+//! [`SignalGrid`](patchsets::SignalGrid) asks the same question of every patch of a patch set, and
+//! [`Exclusion`](exclusion::Exclusion) finds the exclusion contours of its answers.
 //! [`bootstrap`](bootstrap::bootstrap) makes replicas of histograms, and
 //! [`replica_covariance`](replicas::replica_covariance) reads the covariance of two analyses from
 //! their fits.
@@ -86,6 +87,7 @@ pub mod device;
 pub mod document;
 pub mod error;
 pub mod evaluate;
+pub mod exclusion;
 pub mod fit;
 pub mod fits;
 pub mod goodness;

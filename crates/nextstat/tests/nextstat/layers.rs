@@ -8,7 +8,7 @@ const LAYERS: &[&[&str]] = &[
     &["blinding", "bootstrap", "cancel", "number", "replicas", "schema", "stored"],
     &["data_sets", "document"],
     &["error"],
-    &["device", "settings"],
+    &["device", "exclusion", "settings"],
     &["model", "regions"],
     &["analysis"],
     &["provenance", "stored_point"],

@@ -4,6 +4,7 @@ mod answers;
 mod blinding;
 mod combinations;
 mod comparison;
+mod exclusion;
 mod fits;
 mod layers;
 mod masks;
