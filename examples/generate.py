@@ -7,12 +7,14 @@ shapes.json        a signal and a control region with all seven modifiers
 background.json    shapes.json without its signal
 signal.json        a JSON patch that adds the signal to background.json
 signals.json       a patch set for background.json with three signal masses
+plane.json         a patch set for background.json with signals in the plane of two masses
 points.json        two points to evaluate simple.json at
 
 The Python package has copies of those that `nextstat.example` offers.
 """
 import hashlib
 import json
+import math
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -154,6 +156,28 @@ def patch_set():
     }
 
 
+def plane():
+    """Signals that get rarer with the mass of the gluino, and softer where the masses are close."""
+
+    def patch(gluino, lsp):
+        scale = 60.0 * math.exp(-gluino / 220.0) * (1.0 - math.exp(-(gluino - lsp) / 250.0))
+        added = sample("signal", scaled([1.2, 3.5, 6.0, 4.1], scale), modifier("mu", "normfactor"))
+        operation = {"op": "add", "path": "/channels/0/samples/-", "value": added}
+        return {"metadata": {"name": f"gluino_{gluino}_{lsp}", "values": [gluino, lsp]}, "patch": [operation]}
+
+    masses = [(gluino, lsp) for gluino in range(500, 1100, 100) for lsp in range(0, gluino, 200)]
+    return {
+        "metadata": {
+            "description": "A made-up signal in the plane of two masses",
+            "digests": {"sha256": digest(BACKGROUND)},
+            "labels": ["m_gluino", "m_lsp"],
+            "references": {"hepdata": "ins0000000"},
+        },
+        "patches": [patch(gluino, lsp) for gluino, lsp in masses],
+        "version": "1.0.0",
+    }
+
+
 def text(value, indent=0, width=110):
     """JSON in which whatever fits on a line stays on one."""
     flat = json.dumps(value)
@@ -172,6 +196,7 @@ def main():
         "background": BACKGROUND,
         "signal": add_signal(),
         "signals": patch_set(),
+        "plane": plane(),
         "points": [[1.0, 1.0, 1.0], [0.0, 1.1, 0.9]],
     }
     for name, document in documents.items():
