@@ -2,6 +2,7 @@
 
 use nextstat::data_sets::DataSetsError;
 use nextstat::error::SettingsError;
+use nextstat::exclusion::ExclusionError;
 use nextstat::schema::UnknownSchema;
 use nextstat::stored::StoredFitError;
 use nextstat::{Face, Hint};
@@ -48,6 +49,14 @@ pub(crate) enum CliError {
         name: String,
         /// The problem.
         error: StoredFitError,
+    },
+    /// A grid of signals without exclusion contours.
+    #[error("in {name}: {error}")]
+    Exclusion {
+        /// The file in backticks, or `standard input`.
+        name: String,
+        /// The problem.
+        error: ExclusionError,
     },
     /// `--poi none` beside a name.
     #[error("`--poi none` and `--poi {name}` contradict each other")]
@@ -166,6 +175,7 @@ impl CliError {
             Self::Compile { error, .. } => error.hint(),
             Self::Workspace { error, .. } => error.hint(),
             Self::StoredFit { error, .. } => error.hint().map(str::to_owned),
+            Self::Exclusion { error, .. } => error.hint(Face::Command),
             Self::OutputIsInput { .. } => Some("write the result to another file".to_owned()),
             Self::NoDocument => Some("name a file, or `-` for standard input".to_owned()),
             Self::NotByToys { .. } => Some("`nextstat hypotest-toys` has the options of tests by toys".to_owned()),

@@ -18,7 +18,7 @@ const OPTIONAL_VALUES: [(&str, bool); 3] = [("--asimov", true), ("--multi-start"
 
 /// What users of other tools type, and what does the same here; `None` for every verb.
 const ELSEWHERE: &[(&str, Option<&str>, &str)] = &[
-    ("--cl", None, "`limit --cl`, `fit --minos-cl` and `scan --contour` take confidence levels"),
+    ("--cl", None, "`limit --cl`, `exclusion --cl`, `fit --minos-cl` and `scan --contour` take confidence levels"),
     ("--confidence-level", Some("limit"), "`--cl 0.95` is the confidence level"),
     ("--range", Some("scan"), "`--start LO --stop HI` is the range of a scan"),
     ("--range", None, "`--bounds NAME=LO:HI` is the range of a parameter"),

@@ -12,6 +12,7 @@ mod devices;
 mod digest;
 mod evaluate;
 mod every_patch;
+mod exclusion;
 mod fit;
 mod fits;
 mod gof;
@@ -127,6 +128,8 @@ verbs! {
     Hypotest: hypotest::HypotestArgs,
     /// Find upper limits on the parameter of interest, observed and expected
     Limit: limit::LimitArgs,
+    /// Find exclusion contours in a plane of two labels, from the tests or limits of every patch
+    Exclusion: exclusion::ExclusionArgs,
     /// Compute the significance of a discovery, observed and expected
     Significance: significance::SignificanceArgs,
     /// Throw toys from a model and fit each of them

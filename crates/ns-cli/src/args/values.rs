@@ -144,6 +144,13 @@ pub(crate) fn assignment(text: &str) -> Result<Assignment, ValueError> {
     Ok(Assignment { name: name.to_owned(), value: finite(value)? })
 }
 
+/// Parses `LABEL=VALUE`, whose value may be a word.
+pub(crate) fn choice(text: &str) -> Result<(String, String), ValueError> {
+    let form = || ValueError::Form { form: "LABEL=VALUE", example: format!("{}=60", text.trim_matches('=')) };
+    let (label, value) = split(text).filter(|(_, value)| !value.is_empty()).ok_or_else(form)?;
+    Ok((label.to_owned(), value.to_owned()))
+}
+
 pub(crate) fn range(text: &str) -> Result<Range, ValueError> {
     let form = |example| ValueError::Form { form: "NAME=LO:HI", example };
     let (name, ends) = split(text).ok_or_else(|| form("mu=0:10".to_owned()))?;

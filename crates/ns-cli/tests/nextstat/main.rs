@@ -4,6 +4,7 @@ mod combinations;
 mod commands;
 mod devices;
 mod docs;
+mod exclusion;
 mod files;
 mod fits;
 mod gallery;

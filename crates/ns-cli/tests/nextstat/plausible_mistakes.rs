@@ -39,7 +39,7 @@ const MISTAKES: &[Mistake] = &[
     ("limit simple.json --cl 0.95", 0, &[]),
     // Options of other programs.
     ("fit simple.json --level 0.95", 2, &["Usage: nextstat fit [OPTIONS] [WORKSPACE]", "hint: `limit --level`"]),
-    ("fit simple.json --cl 0.95", 2, &["hint: `limit --cl`, `fit --minos-cl` and `scan --contour`"]),
+    ("fit simple.json --cl 0.95", 2, &["hint: `limit --cl`, `exclusion --cl`, `fit --minos-cl` and `scan"]),
     ("scan simple.json --parameter mu --range 0:5", 2, &["hint: `--start LO --stop HI` is the range of a scan"]),
     ("fit simple.json --range 0:5", 2, &["hint: `--bounds NAME=LO:HI` is the range of a parameter"]),
     ("fit shapes.json --channels signal_region", 2, &["hint: `--fit-channels 'CR_*'` and `--mask SR`"]),

@@ -72,6 +72,7 @@ const BY_NAME: &[&str] = &[
     "failures",
     "asimov_at",
     "values",
+    "at",
     "modifiers",
     "digests",
     "references",
@@ -87,7 +88,10 @@ const OPTIONAL: &[(&str, &[&str])] = &[
     ("/data_sets/0", &["uncertainties"]),
     ("/points/0", &["not_finite"]),
     // Settings, if they differ from the defaults, and files.
-    ("/provenance", &["command", "stored_fit", "map"]),
+    ("/provenance", &["command", "stored_fit", "map", "file"]),
+    ("/provenance/grid", &["command"]),
+    ("/grid/workspace", &["file"]),
+    ("/grid/patchset", &["file"]),
     ("/provenance/workspace", &["file", "patches", "patchset"]),
     ("/provenance/patchset", &["file"]),
     ("/provenance/data", &["fit"]),
@@ -188,6 +192,15 @@ fn documents() -> Vec<(String, Value)> {
     let combine = ["combine", "simple.json", "shapes.json", "-o", &both, "--report", &report];
     assert_eq!(examples(&combine).code, Some(0), "{}", examples(&combine).stderr);
     found.push(("combine".to_owned(), serde_json::from_slice(&scratch.read("report.json")).expect("JSON")));
+    let grid = examples(&["hypotest", "background.json", "--patchset", "plane.json", "--every-patch"]);
+    for change in [false, true] {
+        let mut grid = grid.document();
+        if change {
+            grid["patches"][3]["result"]["converged"] = json!(false);
+        }
+        let run = with_stdin(&folder("examples"), &["exclusion", "-"], grid.to_string().as_bytes());
+        found.push(("exclusion".to_owned(), run.document()));
+    }
     let data = ["fits", "simple.json", "--data", "-", "--uncertainties"];
     found.push(("fits".to_owned(), with_stdin(&folder("examples"), &data, b"57 63\n51 48\n").document()));
     found
