@@ -130,7 +130,8 @@ class GridResult(Result):
             elif "result" in found:
                 row["value"] = plain(result)
             patches.append(row)
-        return {**super()._document(), "patches": patches, "converged": self.converged}
+        others = {name: plain(value) for name, value in self._fields.items() if name not in ("patches", "measurement")}
+        return {**others, "patches": patches, "converged": self.converged}
 
 
 def is_bad(found: Mapping[str, Any]) -> bool:
