@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use nextstat::Analysis;
+use nextstat::alarm::Alarm;
+use nextstat::exclusion::{Exclusion, ExclusionRequest};
 use nextstat::patchsets::{self, GridFiles, SignalGrid};
 use nextstat::schema;
 use ns_core::summary::summarize;
@@ -172,6 +174,33 @@ fn failed_patches(n_failed: usize, n_done: usize) -> Option<String> {
     patchsets::failed_patches(n_failed, n_done)
 }
 
+/// Returns the exclusion contours of the results of every patch, in their JSON text.
+///
+/// `axes` are the labels of the axes, `at` the values of other labels, and `file` is the name of
+/// the text in provenance, if it was read from a file.
+#[pyfunction]
+fn exclusion_of<'py>(
+    py: Python<'py>,
+    grid: &[u8],
+    axes: [Option<String>; 2],
+    at: Vec<(String, String)>,
+    cl: Option<f64>,
+    mass_splitting: bool,
+    file: Option<&str>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let [x, y] = axes;
+    let request = ExclusionRequest { x, y, at, cl, mass_splitting };
+    let found = py.detach(|| Exclusion::from_json(grid, &request));
+    let found = found.map_err(|problem| error::exclusion(py, &problem))?;
+    let found = match file {
+        Some(file) => found.from_file(file),
+        None => found,
+    };
+    let document = fields(py, &found.document())?;
+    document.set_item("alarm", found.alarm())?;
+    Ok(document)
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyPatchSet>()?;
     module.add_class::<PyGrid>()?;
@@ -179,6 +208,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(failed_patches, module)?)?;
     module.add("SCHEMAS", PyTuple::new(module.py(), schema::names().collect::<Vec<_>>())?)?;
     module.add_function(wrap_pyfunction!(json_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(exclusion_of, module)?)?;
     module.add_function(wrap_pyfunction!(digest_of, module)?)?;
     module.add_function(wrap_pyfunction!(read_document, module)?)?;
     module.add_function(wrap_pyfunction!(inspect_workspace, module)?)?;

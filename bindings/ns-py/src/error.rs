@@ -1,6 +1,7 @@
 //! Errors as Python exceptions: one class for each kind of problem, each with its hint.
 
 use nextstat::error::SettingsError;
+use nextstat::exclusion::ExclusionError;
 use nextstat::{Face, Hint};
 use ns_compute::accel::AccelError;
 use ns_core::CompileError;
@@ -159,6 +160,17 @@ pub(crate) fn library(py: Python<'_>, error: &nextstat::Error) -> PyErr {
         nextstat::Error::Device(error) => return device(py, error),
         nextstat::Error::DeviceFailed { .. } | nextstat::Error::OnCpuOnly { .. } => DeviceError::new_err(message),
         _ => ParameterError::new_err(message),
+    };
+    with_hint(py, made, error.hint(Face::Library))
+}
+
+/// Returns the exception of a grid of signals without exclusion contours.
+pub(crate) fn exclusion(py: Python<'_>, error: &ExclusionError) -> PyErr {
+    let made = match error {
+        ExclusionError::NotJson { .. } | ExclusionError::NotAGrid { .. } | ExclusionError::BadValue { .. } => {
+            WorkspaceError::new_err(error.to_string())
+        }
+        _ => ParameterError::new_err(error.to_string()),
     };
     with_hint(py, made, error.hint(Face::Library))
 }

@@ -332,6 +332,22 @@ def test_every_patch_is_the_commands_grid(root):
     assert_same(document, nextstat.every_patch(background, signals, nextstat.upper_limit).to_dict(), "limit")
 
 
+def test_exclusion_is_the_commands(root, tmp_path):
+    background, signals, grid = root / "examples/background.json", root / "examples/plane.json", tmp_path / "grid.json"
+    for verb in ("hypotest", "limit"):
+        nextstat.command([verb, background, "--patchset", signals, "--every-patch", "-o", grid])
+        document = command("exclusion", grid, "--x", "m_gluino", "--mass-splitting")
+        assert_same(document, nextstat.exclusion(grid, x="m_gluino", mass_splitting=True).to_dict(), "exclusion")
+    here = nextstat.exclusion(nextstat.every_patch(background, signals, nextstat.upper_limit), "m_gluino", mass_splitting=True)
+    assert here == nextstat.exclusion(grid, "m_gluino", mass_splitting=True)
+    failed = json.loads(grid.read_text())
+    failed["patches"][3]["result"]["converged"] = False
+    grid.write_text(json.dumps(failed))
+    done = nextstat.command(["exclusion", grid])
+    result, here = said(lambda: nextstat.exclusion(grid))
+    assert warned(done.messages) == here == list(result.warnings) and done.exit_code == 1
+
+
 def test_patches_that_have_no_answer_are_the_commands(root, tmp_path):
     document = json.loads((root / "examples/signals.json").read_text())
     document["patches"][0]["patch"] = [{"op": "remove", "path": "/channels/7"}]

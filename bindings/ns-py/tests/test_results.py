@@ -34,6 +34,7 @@ def _results(root):
         nextstat.check(model),
         nextstat.inspect(model),
         nextstat.every_patch(root / "examples/background.json", root / "examples/signals.json", nextstat.hypotest),
+        nextstat.exclusion(nextstat.every_patch(root / "examples/background.json", root / "examples/plane.json", nextstat.hypotest)),
         nextstat.command(["digest", root / "examples/simple.json"]),
     ]
 

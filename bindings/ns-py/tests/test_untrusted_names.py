@@ -37,6 +37,16 @@ def model(workspace):
     return nextstat.model_of(workspace)
 
 
+def plane():
+    """Exclusion contours of patches and labels with such names."""
+    values = [(0, 0, 0.01), (1, 0, 0.2), (0, 1, 0.01)]
+    patches = [
+        {"patch": f"{cls}{HIDDEN}", "values": {f"a{HIDDEN}": x, f"b{HIDDEN}": y}, "result": {"CLs_obs": cls, "CLs_exp": None}}
+        for x, y, cls in values
+    ]
+    return nextstat.exclusion({"patches": [*patches, {"patch": HIDDEN, "values": {}, "error": HIDDEN}]})
+
+
 def results(model, workspace):
     poi = "mu" + HIDDEN
     toys = nextstat.fit_toys(model, n_toys=5)
@@ -61,6 +71,7 @@ def results(model, workspace):
         nextstat.combine({"A" + HIDDEN: workspace}),
         nextstat.Result({"name" + HIDDEN: HIDDEN}),
         nextstat.Result({"name": "half \ud800"}),
+        plane(),
         nextstat.CommandResult({"exit_code": 0, "output": "", "messages": f"a\nb{HIDDEN}"}),
         nextstat.GridResult({"patches": ({"patch": HIDDEN, "values": {}, "error": HIDDEN},), "n_patches": 1}),
         nextstat.FitResult({"par_names": (HIDDEN,), "warnings": (HIDDEN,), "converged": False}),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import _combination, _command, _curves, _data_sets, _devices, _documents, _errors, _fits, _legacy, _models, _results, _tests, _toys
+from . import _combination, _command, _curves, _data_sets, _devices, _documents, _errors, _exclusion, _fits, _legacy, _models, _results, _tests, _toys
 from ._combination import *
 from ._command import *
 from ._curves import *
@@ -20,6 +20,7 @@ from ._data_sets import *
 from ._devices import *
 from ._documents import *
 from ._errors import *
+from ._exclusion import *
 from ._fits import *
 from ._installed import warn_if_mixed as _warn_if_mixed
 from ._legacy import *
@@ -40,6 +41,7 @@ from ._results.base import *
 from ._results.curves import *
 from ._results.data_sets import *
 from ._results.documents import *
+from ._results.exclusion import *
 from ._results.fits import *
 from ._results.tests import *
 from ._results.toys import *
@@ -78,6 +80,7 @@ __all__ += _data_sets.__all__
 __all__ += _devices.__all__
 __all__ += _documents.__all__
 __all__ += _errors.__all__
+__all__ += _exclusion.__all__
 __all__ += _fits.__all__
 __all__ += _legacy.__all__
 __all__ += _models.__all__

@@ -361,6 +361,16 @@ def decorrelate(workspace: bytes | str, wanted: _Wanted) -> tuple[str, _Fields]:
 
 def read_document(path: str) -> bytes: ...
 def failed_patches(n_failed: int, n_done: int) -> str | None: ...
+def exclusion_of(
+    grid: bytes,
+    axes: Sequence[str | None],
+    at: Sequence[tuple[str, str]],
+    cl: float | None,
+    mass_splitting: bool,
+    file: str | None,
+) -> _Fields:
+    """Returns the exclusion contours of the results of every patch, in their JSON text."""
+
 def inspect_workspace(text: bytes, measurement: str | None) -> _Fields: ...
 def apply_patch(text: bytes, operations: bytes) -> str: ...
 def interpolate(code: str, low: ArrayLike, high: ArrayLike, alpha: ArrayLike) -> _Array: ...

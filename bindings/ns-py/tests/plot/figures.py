@@ -69,6 +69,12 @@ def toys():
     return nextstat.hypotest_toys(nextstat.load_workspace(EXAMPLES / "simple.json"), 2.0, n_toys=2000, seed=1)
 
 
+@cache
+def exclusion():
+    grid = nextstat.every_patch(EXAMPLES / "background.json", EXAMPLES / "plane.json", nextstat.hypotest)
+    return nextstat.exclusion(grid, "m_gluino", "m_lsp")
+
+
 def figures():
     """Each figure's name, and what draws it and returns it."""
     from nextstat import plot
@@ -86,6 +92,7 @@ def figures():
         "postfit": lambda: plot.data_mc(yields(), "signal_region", edges=edges, signal="signal", xlabel="mass")[0].figure,
         "logarithmic": lambda: plot.data_mc(yields(), "control_region", log=True, bins=["a", "b", "c"])[0].figure,
         "brazil": lambda: plot.brazil(tests(), limit()).figure,
+        "exclusion": lambda: plot.exclusion(exclusion(), forbidden=True).figure,
         "limits": lambda: plot.limits(SIGNALS, limits(), theory=[3.0, 1.5, 1.0]).figure,
         "toys": lambda: plot.toys(toys()).figure,
     }

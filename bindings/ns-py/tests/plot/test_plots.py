@@ -212,6 +212,37 @@ def test_limits_are_sorted_and_scaled():
     assert observed.get_ydata() == pytest.approx([result.observed * factor for result, factor in zip(made.limits(), (3, 2, 1))])
 
 
+def area(ring):
+    """The area inside of a closed ring, negative if it runs clockwise."""
+    (x, y), (next_x, next_y) = ring[:-1].T, ring[1:].T
+    return float(numpy.sum(x * next_y - next_x * y) / 2)
+
+
+def test_exclusion_contours_are_those_of_the_result():
+    result = made.exclusion()
+    ax = plot.exclusion(result, numbers="expected")
+    drawn = {line.get_label(): line for line in ax.lines}
+    [observed], [expected] = result.observed["contours"], result.expected[2]["contours"]
+    assert (drawn["observed"].get_xydata() == observed["vertices"]).all() and drawn["observed"].get_linestyle() == "-"
+    assert (drawn["expected"].get_xydata() == expected["vertices"]).all() and drawn["expected"].get_linestyle() == "--"
+    # In the path of the band, what is excluded at +1 standard deviation is a hole.
+    [band] = ax.patches
+    larger, smaller = (sum(map(area, result.expected[i]["region"])) for i in (1, 3))
+    assert larger > smaller > 0
+    assert sum(map(area, band.get_path().to_polygons())) == pytest.approx(larger - smaller)
+    texts = [text.get_text() for text in ax.texts]
+    assert texts == [f"{point['expected'][2]:.2g}" for point in result.points]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["observed", "expected", r"expected $\pm 1\sigma$"]
+
+
+def test_exclusion_contours_without_an_observation_have_the_expected_points():
+    ax = plot.exclusion(made.exclusion(), observed=False)
+    inside = next(line for line in ax.lines if line.get_linestyle() == "None")
+    excluded = [[point["x"], point["y"]] for point in made.exclusion().points if point["excluded_expected"]]
+    assert inside.get_xydata().tolist() == excluded
+    assert "observed" not in {line.get_label() for line in ax.lines}
+
+
 def test_toys_are_densities_with_the_p_values_beside_them():
     result = made.toys()
     ax = plot.toys(result, bins=30)
@@ -286,6 +317,8 @@ WRONG = {
     "contours of a scan": (lambda: plot.contours(made.scan()), TypeError, "`result` must be a `ContourResult`"),
     "a scan of contours": (lambda: plot.scan(made.contours()), TypeError, "`result` must be a `ScanResult`"),
     "levels of a scan": (lambda: plot.scan(made.scan(), levels=[68]), ValueError, "`levels` has probabilities between 0 and 1"),
+    "exclusion of limits": (lambda: plot.exclusion(made.limit()), TypeError, "`result` must be a `ExclusionResult`, as `nextstat.exclusion` returns it"),
+    "numbers of nothing": (lambda: plot.exclusion(made.exclusion(), numbers="all"), ValueError, "`numbers` is `observed` or `expected`, not `all`"),
     "no bins": (lambda: plot.toys(made.toys(), bins=0), ValueError, "`bins` is 0, and must be at least 1"),
     "bins that descend": (lambda: plot.toys(made.toys(), bins=[2, 1, 0]), ValueError, "`bins` is to ascend"),
     "toys of a test": (lambda: plot.toys(made.tests()[0]), TypeError, "`result` must be a `ToyHypotestResult`, as `nextstat.hypotest_toys` returns it"),

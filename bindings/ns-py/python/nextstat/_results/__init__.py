@@ -3,12 +3,13 @@
 Each module lists in `__all__` what it adds.
 """
 
-from . import base, curves, data_sets, documents, fits, tests, toys
+from . import base, curves, data_sets, documents, exclusion, fits, tests, toys
 from .base import *
 from .base import warn_of as warn_of
 from .curves import *
 from .data_sets import *
 from .documents import *
+from .exclusion import *
 from .fits import *
 from .frozen import Poi as Poi
 from .frozen import Record as Record
@@ -20,6 +21,7 @@ __all__ += base.__all__
 __all__ += curves.__all__
 __all__ += data_sets.__all__
 __all__ += documents.__all__
+__all__ += exclusion.__all__
 __all__ += fits.__all__
 __all__ += tests.__all__
 __all__ += toys.__all__
