@@ -55,7 +55,7 @@ const MISTAKES: &[Mistake] = &[
 
 /// Makes the files that the mistakes name.
 fn files() -> Scratch {
-    let scratch = Scratch::new("mistakes");
+    let scratch = Scratch::new("plausible_mistakes");
     for example in ["simple.json", "shapes.json", "background.json"] {
         std::fs::copy(folder("examples").join(example), scratch.path(example)).expect("an example");
     }
