@@ -89,15 +89,15 @@ fn rises<L: SearchLikelihood + ?Sized>(
     if straight.iter().flatten().all(is_parabolic) {
         return None;
     }
-    let mut stepped = sides.map(|at| at.map(|at| newton_step(search, hessian, i, at)));
+    let mut stepped = sides.map(|at| at.map(|at| newton_step(search, hessian, &column, i, at)));
     let rise = |nll: f64| 2.0 * (nll - best.nll);
     if stepped.iter().flatten().all(|at| is_parabolic(&rise(at.nll))) {
         return None;
     }
     for at in stepped.iter_mut().flatten() {
-        let decrease = newton_step(search, hessian, i, at.params.clone()).decrease;
+        *at = newton_step(search, hessian, &column, i, std::mem::take(&mut at.params));
         // Not a number where -ln L is infinite.
-        if decrease.is_nan() || decrease.abs() >= SETTLED {
+        if at.decrease.is_nan() || at.decrease.abs() >= SETTLED {
             at.nll = at.nll.min(conditional(search, i, &at.params));
         }
     }
@@ -114,22 +114,23 @@ struct Stepped {
 }
 
 /// Takes a Newton step of the other parameters from `at` (P) with parameter `i` fixed, unless it
-/// does not lower -ln L: nearly the profile, and never below it.
+/// does not lower -ln L: nearly the profile, and never below it. `column` (P) is that of `i` in the
+/// covariance.
 fn newton_step<L: SearchLikelihood + ?Sized>(
     search: &mut Search<'_, L>,
     hessian: &mut Hessian,
+    column: &[f64],
     i: usize,
     at: Vec<f64>,
 ) -> Stepped {
     let n = at.len();
-    let (mut gradient, mut step, mut column) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
+    let (mut gradient, mut step) = (vec![0.0; n], vec![0.0; n]);
     let before = search.likelihood.nll_and_grad(&at, &mut gradient);
     if !before.is_finite() {
         return Stepped { params: at, nll: before, decrease: f64::INFINITY };
     }
     gradient.iter_mut().zip(&hessian.free).for_each(|(g, &free)| *g = if free { -*g } else { 0.0 });
     hessian.solve(&gradient, &mut step);
-    hessian.covariance_column(i, &mut column);
     let back = step[i] / column[i];
     let mut after = at.clone();
     for j in (0..n).filter(|&j| j != i && hessian.free[j]) {

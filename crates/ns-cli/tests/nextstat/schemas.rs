@@ -19,6 +19,7 @@ fn examples(arguments: &[&str]) -> Run {
 const RUNS: &[&[&str]] = &[
     &["fit", "shapes.json", "--minos", "--multi-start=2", "--covariance", "--correlation"],
     &["fit", "background.json", "--poi", "none", "--fix", "norm_ttbar=1", "--bounds", "theory_ttbar=-2:2"],
+    &["fit", "shapes.json", "--asimov=2"],
     &["fit", "simple.json", "--asimov=0.5", "--mask", "singlechannel[0]", "--interp-defaults", "pyhf"],
     &["fit", "background.json", "--patchset", "signals.json", "--patch-name", "signal_300"],
     &["fit", "background.json", "--patch", "signal.json", "--bounds", "mu=1:3", "--asimov=0"],
