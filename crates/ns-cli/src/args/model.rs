@@ -130,18 +130,10 @@ pub(crate) struct ModelArgs {
 }
 
 impl ModelArgs {
-    /// Reads the workspace and compiles the model.
+    /// Reads the workspace and compiles the model. The digest of the workspace, which every
+    /// document has, is computed beside that and what follows.
     pub(crate) fn model(&self) -> Result<CompiledModel, CliError> {
-        self.compile(self.input.load()?)
-    }
-
-    /// Reads the workspace and compiles the model, and computes the digest of the workspace beside
-    /// that and what follows.
-    pub(crate) fn model_and_digest(&self) -> Result<CompiledModel, CliError> {
-        self.compile(self.input.load_with(DocumentText::begin_digest)?)
-    }
-
-    fn compile(&self, (loaded, name): (LoadedWorkspace, String)) -> Result<CompiledModel, CliError> {
+        let (loaded, name) = self.input.load_with(DocumentText::begin_digest)?;
         CompiledModel::from_loaded(loaded, &self.options()?).map_err(|error| compile_error(name, error))
     }
 

@@ -107,7 +107,7 @@ impl SetupArgs {
     }
 
     fn resolved(&self, settings: &Settings) -> Result<Analysis, CliError> {
-        let model = self.model.model_and_digest()?;
+        let model = self.model.model()?;
         let analysis = Analysis::new(&model, settings)?;
         analysis.data_warnings().iter().for_each(|warning| reporter::warning(warning));
         Ok(analysis)
