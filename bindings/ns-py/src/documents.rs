@@ -62,6 +62,12 @@ fn json_schema(py: Python<'_>, name: &str) -> PyResult<String> {
     schema::text(name).map_err(|problem| error::parameter(py, problem.to_string(), Some(problem.hint())))
 }
 
+/// Returns the identifier of the JSON schema called `name`, which documents have as `$schema`.
+#[pyfunction]
+fn schema_urn(name: &str) -> String {
+    schema::urn(name)
+}
+
 /// Returns what a workspace contains.
 #[pyfunction]
 fn inspect_workspace<'py>(py: Python<'py>, text: &[u8], measurement: Option<&str>) -> PyResult<Bound<'py, PyDict>> {
@@ -208,6 +214,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(failed_patches, module)?)?;
     module.add("SCHEMAS", PyTuple::new(module.py(), schema::names().collect::<Vec<_>>())?)?;
     module.add_function(wrap_pyfunction!(json_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(schema_urn, module)?)?;
     module.add_function(wrap_pyfunction!(exclusion_of, module)?)?;
     module.add_function(wrap_pyfunction!(digest_of, module)?)?;
     module.add_function(wrap_pyfunction!(read_document, module)?)?;

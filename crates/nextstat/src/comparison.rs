@@ -65,7 +65,7 @@ impl Document for Comparison {
     fn fields(answer: &Answer<Self>) -> Value {
         let compared = &answer.result;
         let mut document = compared.fields();
-        // What did not converge is no stored fit.
+        // A fit that did not converge cannot be stored.
         document["converged"] = json!(true);
         document["unmatched"] = json!(compared.unmatched);
         document["unused"] = json!(compared.unused);

@@ -148,8 +148,8 @@ impl Exclusion {
     /// ```
     ///
     /// # Errors
-    /// A document that is no grid of tests or limits; labels that do not span a plane; fewer than
-    /// three signals, or signals on one line; a confidence level that does not fit.
+    /// A document that is not a grid of tests or limits; labels that do not span a plane; fewer
+    /// than three signals, or signals on one line; a confidence level that does not fit.
     pub fn from_json(grid: &[u8], request: &ExclusionRequest) -> Result<Self, ExclusionError> {
         let grid = serde_json::from_slice(grid).map_err(|e| ExclusionError::NotJson { reason: e.to_string() })?;
         Self::of(&grid, request)

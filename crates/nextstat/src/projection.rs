@@ -82,7 +82,7 @@ impl Analysis {
             covariance: Some(point.covariance),
             twice_nll: 2.0 * nll,
             nll,
-            // What did not converge is no stored fit.
+            // A fit that did not converge cannot be stored.
             converged: true,
             outcome: Outcome::Converged,
             edm: f64::NAN,
@@ -107,7 +107,7 @@ impl Document for Projection {
     fn fields(answer: &Answer<Self>) -> Value {
         let Self { prefit, postfit, unmatched, unused, warnings } = &answer.result;
         json!({
-            // What did not converge is no stored fit.
+            // A fit that did not converge cannot be stored.
             "converged": true,
             "warnings": warnings,
             "channels": channels(&answer.analysis, prefit, postfit),

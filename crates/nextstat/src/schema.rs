@@ -83,7 +83,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns the value of `$schema` in documents called `name`.
-pub(crate) fn urn(name: &str) -> String {
+pub fn urn(name: &str) -> String {
     let version = SCHEMAS.iter().find(|(known, ..)| *known == name).map_or(1, |(_, version, _)| *version);
     format!("urn:nextstat:schema:{name}:{version}")
 }

@@ -347,6 +347,9 @@ def devices() -> list[str]:
 def json_schema(name: str) -> str:
     """Returns the JSON schema called `name`, as text."""
 
+def schema_urn(name: str) -> str:
+    """Returns the identifier of the JSON schema called `name`."""
+
 def digest_of(text: bytes, algorithm: str) -> str: ...
 def combine(
     workspaces: Sequence[tuple[str | None, bytes | str]],

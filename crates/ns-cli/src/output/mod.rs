@@ -45,28 +45,29 @@ pub(crate) fn with_command(document: &Value) -> Cow<'_, Value> {
 
 /// Writes the report of a verb whose result is a workspace, to the file that was named for it.
 pub(crate) fn write_report(document: &Value, path: Option<&Path>) -> Result<(), CliError> {
-    let Some(path) = path else { return Ok(()) };
-    let text = python_json(&with_command(document)).map_err(io::Error::from).map_err(stdout_error)? + "\n";
-    if path.as_os_str() == "-" {
-        return write_stdout(text.as_bytes());
+    if path.is_none() {
+        return Ok(());
     }
-    let unwritable = |source| CliError::Unwritable { name: format!("`{}`", path.display()), source };
-    write_whole(path, text.as_bytes()).map_err(unwritable)
+    write(text_of(&with_command(document))?.as_bytes(), path)
 }
 
 /// Writes a document to the output that the arguments name.
 pub(crate) fn write_json(document: &impl Serialize, output: &OutputArgs) -> Result<(), CliError> {
-    let text = python_json(document).map_err(io::Error::from).map_err(stdout_error)?;
-    write_text(&(text + "\n"), output)
+    write_text(&text_of(document)?, output)
+}
+
+fn text_of(document: &impl Serialize) -> Result<String, CliError> {
+    Ok(python_json(document).map_err(io::Error::from).map_err(stdout_error)? + "\n")
 }
 
 /// Writes text to the output that the arguments name.
 pub(crate) fn write_text(text: &str, output: &OutputArgs) -> Result<(), CliError> {
-    write(text.as_bytes(), output)
+    write(text.as_bytes(), output.output_file.as_deref())
 }
 
-fn write(bytes: &[u8], output: &OutputArgs) -> Result<(), CliError> {
-    match &output.output_file {
+/// Writes to a file, or to standard output without one.
+fn write(bytes: &[u8], path: Option<&Path>) -> Result<(), CliError> {
+    match path {
         None => write_stdout(bytes),
         Some(path) if path.as_os_str() == "-" => write_stdout(bytes),
         Some(path) => write_whole(path, bytes)

@@ -24,7 +24,7 @@ pub(crate) struct ManArgs {
 
 impl Command for ManArgs {
     fn run(self) -> Result<Status, CliError> {
-        // Each verb of verbs has a page of its own, and the verb `help` none.
+        // `patchset apply` has a page, and `help` has none.
         let mut command = Cli::command().disable_help_subcommand(true);
         command.build();
         match &self.directory {

@@ -37,7 +37,7 @@ impl Uses {
         }
         for config in document.measurements.iter().map(|measurement| &measurement.config) {
             for name in config.parameters.iter().map(Named::name).chain([&*config.poi]) {
-                // An empty name is no parameter of interest.
+                // A measurement without a parameter of interest has an empty name.
                 if !name.is_empty() {
                     uses.entry(name);
                 }

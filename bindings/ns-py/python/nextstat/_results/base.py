@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from .. import _views
 from .._errors import shown, warn, with_hint
-from .._nextstat import ParameterError, __version__
+from .._nextstat import ParameterError, __version__, schema_urn
 from .frozen import frozen, frozen_field
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ __all__ = ["Result"]
 
 _R = TypeVar("_R", bound="Result")
 
-# Fields that are no attributes of their own.
+# Fields that are not attributes: `provenance` is a property, the others are written only.
 _ELSEWHERE = ("alarm", "provenance", "$schema", "nextstat_version")
 
 
@@ -137,7 +137,7 @@ class Result:
             return found
         source = plain(self.provenance) if self._has_provenance else None
         version = (source or {}).get("nextstat_version", __version__)
-        found = {"$schema": f"urn:nextstat:schema:{self._schema}:1", "nextstat_version": version, **found}
+        found = {"$schema": schema_urn(self._schema), "nextstat_version": version, **found}
         return {**found, "provenance": source} if self._has_provenance else found
 
     def _document(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from .. import _views
+from .._nextstat import schema_urn
 from .._views import measured, shown_number, signed
 from .base import Result, index_of, plain
 from .frozen import frozen
@@ -240,7 +241,7 @@ class GoodnessOfFit(Result):
 
     def _head(self) -> dict[str, Any]:
         found = super()._head()
-        return {**found, "$schema": "urn:nextstat:schema:comparison:1"} if "unmatched" in self._fields else found
+        return {**found, "$schema": schema_urn("comparison")} if "unmatched" in self._fields else found
 
     def _view(self) -> _views.View:
         facts = [
