@@ -6,6 +6,7 @@ use crate::curves::Curves;
 use crate::exclusion::Exclusion;
 use crate::fits::FitsSummary;
 use crate::goodness::{Goodness, GoodnessByToys};
+use crate::pois::PoiResults;
 use crate::toy_tests::ToyTestResult;
 use crate::toys::ToysSummary;
 use crate::yields::{Overview, Yields};
@@ -56,6 +57,14 @@ impl Alarm for Exclusion {
 impl Alarm for Curves {
     fn alarm(&self) -> Option<String> {
         joined(!self.is_converged() || !self.is_complete() || self.leaves_range, self.warnings())
+    }
+}
+
+impl<T: Alarm> Alarm for PoiResults<T> {
+    fn alarm(&self) -> Option<String> {
+        let alarms = self.answers.iter().filter_map(|answer| Some(self.attributed(answer, &answer.result.alarm()?)));
+        let alarms: Vec<String> = alarms.collect();
+        joined(!alarms.is_empty(), &alarms)
     }
 }
 

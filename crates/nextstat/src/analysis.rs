@@ -132,6 +132,18 @@ impl Analysis {
         Self { options: Arc::new(options), ..self.clone() }
     }
 
+    /// Returns the same analysis with parameter `poi` as its only one of interest. The data stay.
+    pub(crate) fn of_poi(&self, poi: usize) -> Self {
+        let masked =
+            |whole: &Arc<MaskedModel>| MaskedModel { model: whole.model.with_poi(poi), masked: whole.masked.clone() };
+        Self {
+            model: self.model.with_poi(poi),
+            whole: self.whole.as_ref().map(|whole| Arc::new(masked(whole))),
+            settings: Arc::new(self.settings.with_asimov_by_name(self.model())),
+            ..self.clone()
+        }
+    }
+
     /// Returns the same analysis whose results refer to a stored fit.
     pub(crate) fn referring_to(&self, fit: &StoredFit) -> Self {
         Self { stored_fit: Some(Arc::new(fit.clone())), ..self.clone() }

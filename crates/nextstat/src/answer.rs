@@ -52,6 +52,11 @@ pub trait Document: Sized {
     /// The name of its [schema](crate::schema).
     const SCHEMA: &'static str;
 
+    /// Returns the name of the schema of this result.
+    fn schema(&self) -> &'static str {
+        Self::SCHEMA
+    }
+
     /// Returns the keys of the document of `answer` that are not in its head, without what the
     /// device did.
     fn fields(answer: &Answer<Self>) -> Value;
@@ -84,7 +89,7 @@ impl<T: Document> Answer<T> {
     #[must_use]
     pub fn document(&self) -> Value {
         let measurement = json!(self.model().measurement);
-        about(T::SCHEMA, &measurement, json!(self.provenance()), self.result_document())
+        about(self.result.schema(), &measurement, json!(self.provenance()), self.result_document())
     }
 
     /// Returns the document without its head: the provenance takes longer than a small fit.

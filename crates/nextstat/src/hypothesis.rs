@@ -1,8 +1,10 @@
 //! Tests of the parameter of interest by asymptotic formulas (arXiv:1007.1727): CLs, significances
 //! and upper limits.
 
+use crate::cancel::CancellableLikelihood;
 use crate::error::{Procedure, SettingsError, ValuesProblem};
 use crate::{Analysis, Answer, Error};
+use ns_inference::Problem;
 use ns_inference::hypotest::{HypotestResult, SignificanceResult};
 use ns_inference::limit::{LimitOptions, LimitResult};
 use ns_inference::test_statistic::TestStatistic;
@@ -59,7 +61,17 @@ const LEAST_CONFIDENCE: f64 = 0.5;
 const OF_LIMITS: &[&str] = &["qtilde", "q"];
 
 impl LimitRequest {
-    fn check(&self) -> Result<(), SettingsError> {
+    /// Finds the limits on parameter `poi`.
+    pub(crate) fn find(&self, problem: &mut Problem<'_, CancellableLikelihood>, poi: usize) -> LimitResult {
+        let wanted = LimitOptions { level: self.level, statistic: self.statistic };
+        match &self.grid {
+            None => ns_inference::limit::limit(problem, poi, wanted),
+            Some(grid) => ns_inference::limit::limit_from_grid(problem, poi, wanted, grid),
+        }
+    }
+
+    /// Refuses what cannot be asked for.
+    pub(crate) fn check(&self) -> Result<(), SettingsError> {
         if !(0.0 < self.level && self.level < 1.0) {
             return Err(SettingsError::BadLevel { level: self.level });
         }
@@ -101,7 +113,9 @@ impl Analysis {
         let poi = self.varied(None, Procedure::Hypotest)?;
         self.require_cpu("a hypothesis test by formulas")?;
         let mut likelihood = self.likelihood()?;
-        self.answer(ns_inference::hypotest::hypotest(&mut self.problem(&mut likelihood), statistic, poi, mu))
+        let mut found = ns_inference::hypotest::hypotest(&mut self.problem(&mut likelihood), statistic, poi, mu);
+        found.warnings.extend(self.first_of_several());
+        self.answer(found)
     }
 
     /// Computes the significance of the data, and the expected one.
@@ -113,7 +127,9 @@ impl Analysis {
         let poi = self.varied(None, Procedure::Significance)?;
         self.require_cpu("a significance")?;
         let mut likelihood = self.likelihood()?;
-        self.answer(ns_inference::hypotest::significance(&mut self.problem(&mut likelihood), poi, mu))
+        let mut found = ns_inference::hypotest::significance(&mut self.problem(&mut likelihood), poi, mu);
+        found.warnings.extend(self.first_of_several());
+        self.answer(found)
     }
 
     /// Finds upper limits on the parameter of interest, observed and expected.
@@ -125,12 +141,10 @@ impl Analysis {
         request.check()?;
         let poi = self.varied(None, Procedure::Limit)?;
         self.require_cpu("a limit")?;
-        let wanted = LimitOptions { level: request.level, statistic: request.statistic };
         let mut likelihood = self.likelihood()?;
-        self.answer(match &request.grid {
-            None => ns_inference::limit::limit(&mut self.problem(&mut likelihood), poi, wanted),
-            Some(grid) => ns_inference::limit::limit_from_grid(&mut self.problem(&mut likelihood), poi, wanted, grid),
-        })
+        let mut found = request.find(&mut self.problem(&mut likelihood), poi);
+        found.warnings.extend(self.first_of_several());
+        self.answer(found)
     }
 }
 

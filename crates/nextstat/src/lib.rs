@@ -50,6 +50,7 @@
 //!
 //! [`CompiledModel::check`] looks for problems of a model before any fit;
 //! [`CompiledModel::evaluate`] returns -ln L, its gradient and expected data at given points.
+//! [`Analysis::every_poi`] asks the same question of each of several parameters of interest.
 //! [`SignalGrid`](patchsets::SignalGrid) asks the same question of every patch of a patch set, and
 //! [`Exclusion`](exclusion::Exclusion) finds the exclusion contours of its answers.
 //! [`bootstrap`](bootstrap::bootstrap) makes replicas of histograms, and
@@ -95,6 +96,7 @@ pub mod hypothesis;
 pub mod model;
 pub mod number;
 pub mod patchsets;
+pub mod pois;
 pub mod projection;
 pub mod provenance;
 pub mod ranking;

@@ -119,6 +119,13 @@ impl CompiledModel {
         Ok(Self { model: Arc::new(model), plan, sessions: Arc::default(), ..self.clone() })
     }
 
+    /// Returns the same model with parameter `poi` as its only one of interest, which nothing else
+    /// of it depends on.
+    #[must_use]
+    pub fn with_poi(&self, poi: usize) -> Self {
+        Self { model: Arc::new(Model { pois: vec![poi], ..Model::clone(&self.model) }), ..self.clone() }
+    }
+
     /// Returns the same model without its sessions on devices.
     #[must_use]
     pub(crate) fn without_devices(&self) -> Self {

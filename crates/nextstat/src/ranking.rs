@@ -74,6 +74,7 @@ impl Analysis {
         if !result.best.nll.is_finite() {
             result.warnings.extend(self.impossible_at(&result.best.params));
         }
+        result.warnings.extend(self.first_of_several());
         self.answer(result)
     }
 
@@ -103,6 +104,7 @@ impl Analysis {
         let fit = EarlierFit { params, uncertainties, covariance };
         let mut found = ranking::ranking_of_covariance(self.whole_model(), self.shown_data(), fit, options);
         found.warnings.extend(point.warnings.iter().cloned());
+        found.warnings.extend(self.first_of_several());
         found
     }
 

@@ -44,6 +44,7 @@ schemas! {
     "hypotest-toys": 1,
     "fits": 1,
     "every-patch": 1,
+    "every-poi": 1,
     "exclusion": 1,
     "evaluate": 1,
     "check": 1,

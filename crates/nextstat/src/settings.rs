@@ -222,6 +222,23 @@ impl Settings {
         })
     }
 
+    /// Returns the same settings with the value of Asimov data for the parameter of interest given
+    /// by its name, so that another one can take its place.
+    pub(crate) fn with_asimov_by_name(&self, model: &Model) -> Self {
+        let mut settings = self.clone();
+        if let (DataSource::Asimov(point), Some(poi)) = (&mut settings.data, model.poi())
+            && point.poi != AsimovPoi::Initial
+            && let Ok(values) = point.resolve(model)
+        {
+            let name = &model.parameters.names[poi];
+            if !point.parameters.iter().any(|(known, _)| known == name) {
+                point.parameters.push((name.clone(), values[poi]));
+            }
+            point.poi = AsimovPoi::Initial;
+        }
+        settings
+    }
+
     fn start(&self, model: &Model) -> Result<Option<Vec<f64>>, SettingsError> {
         let parameters = &model.parameters;
         match &self.start {

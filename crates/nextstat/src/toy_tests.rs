@@ -188,6 +188,7 @@ impl ToyTestRun<'_> {
         let thrown_at = self.test.thrown_at().map(<[f64]>::to_vec);
         let mut result = ToyTestResult::new(self.identity, test, interrupted);
         (result.samples, result.thrown_at) = (self.samples, thrown_at);
+        result.test.warnings.extend(self.analysis.first_of_several());
         self.analysis.answer(result)
     }
 }

@@ -13,6 +13,7 @@ const LAYERS: &[&[&str]] = &[
     &["analysis"],
     &["provenance", "stored_point"],
     &["answer", "check", "evaluate"],
+    &["pois"],
     &["comparison", "curves", "fit", "hypothesis", "patchsets", "ranking", "toys"],
     &["combination"],
     &["fits", "goodness", "toy_tests", "yields"],

@@ -1,0 +1,130 @@
+//! Several parameters of interest: the same question for each of them, the others being profiled as
+//! nuisance parameters are.
+
+use crate::answer::Document;
+use crate::error::{Setting, SettingsError};
+use crate::settings::index_of;
+use crate::{Analysis, Answer, Error};
+use ns_inference::parallel::{self, ExecutionContext};
+use serde_json::{Value, json};
+
+/// The results of one question for each parameter of interest, in the order of the model.
+#[derive(Debug, Clone)]
+pub struct PoiResults<T> {
+    /// One answer for each parameter; the analysis of each has this parameter of interest only.
+    pub answers: Vec<Answer<T>>,
+}
+
+impl Analysis {
+    /// Returns the same analysis with the parameter `name` as its only one of interest.
+    ///
+    /// The data stay what they are, Asimov data included.
+    ///
+    /// # Errors
+    /// [`SettingsError::UnknownParameter`], or [`SettingsError::Vector`] for a vector of several.
+    pub fn with_poi(&self, name: &str) -> Result<Self, SettingsError> {
+        Ok(self.of_poi(index_of(&self.model().parameters, Setting::Poi, name)?))
+    }
+
+    /// Asks the same question for every parameter of interest, with the others profiled.
+    ///
+    /// Each answer is bit for bit that of a model with this parameter of interest only. `execution`
+    /// distributes the parameters over threads, each of which answers on its own; questions with
+    /// threads of their own are asked with [`ExecutionContext::SINGLE_THREADED`].
+    ///
+    /// ```
+    /// use nextstat::hypothesis::LimitRequest;
+    /// use nextstat::{Analysis, CompileOptions, CompiledModel, PoiChoice, Settings};
+    /// use ns_inference::parallel::ExecutionContext;
+    ///
+    /// # let workspace = std::fs::read("../../examples/shapes.json").unwrap();
+    /// let pois = ["mu", "norm_ttbar"].map(str::to_owned).to_vec();
+    /// let options = CompileOptions { poi: PoiChoice::Named(pois), ..Default::default() };
+    /// let model = CompiledModel::from_json(&workspace, &options)?;
+    /// let analysis = Analysis::new(&model, &Settings::default())?;
+    /// let limits = analysis
+    ///     .every_poi(ExecutionContext::SINGLE_THREADED, |analysis| analysis.limit(&LimitRequest::default()))?;
+    /// let [mu, norm] = [0, 1].map(|k| limits.result.answers[k].result.observed.unwrap());
+    /// assert!((mu - 2.857).abs() < 0.001 && norm > 1.0);
+    /// # Ok::<(), nextstat::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The first error of a question.
+    pub fn every_poi<T: Send>(
+        &self,
+        execution: ExecutionContext<'_>,
+        question: impl Fn(&Self) -> Result<Answer<T>, Error> + Sync,
+    ) -> Result<Answer<PoiResults<T>>, Error> {
+        self.every_poi_but(None, execution, question)
+    }
+
+    /// Asks the same question for every parameter of interest but `other`.
+    pub(crate) fn every_poi_but<T: Send>(
+        &self,
+        other: Option<usize>,
+        execution: ExecutionContext<'_>,
+        question: impl Fn(&Self) -> Result<Answer<T>, Error> + Sync,
+    ) -> Result<Answer<PoiResults<T>>, Error> {
+        let all = &self.model().pois;
+        let asked: Vec<Self> = match all.as_slice() {
+            [] | [_] => vec![self.clone()],
+            pois => pois.iter().filter(|&&poi| Some(poi) != other).map(|&poi| self.of_poi(poi)).collect(),
+        };
+        let answers = parallel::map(asked.len(), execution, || (), |(), i| question(&asked[i]));
+        let answers = answers.into_iter().flatten().collect::<Result<Vec<Answer<T>>, Error>>()?;
+        let stored = answers.first().and_then(|answer| answer.analysis.stored_fit());
+        let analysis = stored.map_or_else(|| self.clone(), |fit| self.referring_to(fit));
+        analysis.answer(PoiResults { answers })
+    }
+
+    /// Returns a warning if the model has further parameters of interest than the first, which a
+    /// procedure for one used.
+    pub(crate) fn first_of_several(&self) -> Option<String> {
+        let pois = &self.model().pois;
+        let [first, _, ..] = pois.as_slice() else { return None };
+        let (n_pois, name) = (pois.len(), &self.model().parameters.names[*first]);
+        Some(format!("the model has {n_pois} parameters of interest, and this result is for the first, `{name}`"))
+    }
+}
+
+impl<T> PoiResults<T> {
+    /// Returns `text` about `answer` with the name of its parameter of interest, if there are
+    /// several.
+    pub(crate) fn attributed(&self, answer: &Answer<T>, text: &str) -> String {
+        match (self.answers.len(), answer.model().poi()) {
+            (2.., Some(poi)) => format!("`{}`: {text}", answer.model().parameters.names[poi]),
+            _ => text.to_owned(),
+        }
+    }
+}
+
+impl<T: Document> Document for PoiResults<T> {
+    const SCHEMA: &'static str = "every-poi";
+
+    fn schema(&self) -> &'static str {
+        match self.answers.as_slice() {
+            [answer] => answer.result.schema(),
+            _ => Self::SCHEMA,
+        }
+    }
+
+    /// One answer has the document of its result; several have a list of these.
+    fn fields(answer: &Answer<Self>) -> Value {
+        let results = &answer.result;
+        let mut documents: Vec<Value> = results.answers.iter().map(T::fields).collect();
+        if let [document] = documents.as_mut_slice() {
+            return document.take();
+        }
+        let warnings = results.answers.iter().zip(&documents).flat_map(|(answer, document)| {
+            let warnings = document["warnings"].as_array().into_iter().flatten();
+            warnings.filter_map(|text| Some(results.attributed(answer, text.as_str()?)))
+        });
+        let mut document = json!({
+            "converged": documents.iter().all(|document| document["converged"] == json!(true)),
+            "warnings": warnings.collect::<Vec<_>>(),
+        });
+        document["pois"] = Value::Array(documents);
+        document
+    }
+}
