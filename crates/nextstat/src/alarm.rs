@@ -6,6 +6,7 @@ use crate::curves::Curves;
 use crate::exclusion::Exclusion;
 use crate::fits::FitsSummary;
 use crate::goodness::{Goodness, GoodnessByToys};
+use crate::limit_scan::LimitScan;
 use crate::pois::PoiResults;
 use crate::toy_tests::ToyTestResult;
 use crate::toys::ToysSummary;
@@ -57,6 +58,12 @@ impl Alarm for Exclusion {
 impl Alarm for Curves {
     fn alarm(&self) -> Option<String> {
         joined(!self.is_converged() || !self.is_complete() || self.leaves_range, self.warnings())
+    }
+}
+
+impl Alarm for LimitScan {
+    fn alarm(&self) -> Option<String> {
+        joined(!self.is_converged() || !self.is_complete() || !self.warnings.is_empty(), &self.warnings)
     }
 }
 

@@ -46,6 +46,7 @@ impl Face {
 pub enum Setting {
     Asimov,
     AsimovAt,
+    At,
     Blind,
     BlindAbove,
     Bounds,
@@ -69,6 +70,7 @@ impl Setting {
         let [command, library] = match self {
             Self::Asimov => ["--asimov", "asimov"],
             Self::AsimovAt => ["--asimov-at", "params"],
+            Self::At => ["--at", "at"],
             Self::Blind => ["--blind", "blind"],
             Self::BlindAbove => ["--blind-above", "blind_above"],
             Self::Bounds => ["--bounds", "bounds"],
@@ -267,6 +269,13 @@ pub enum SettingsError {
         /// The problem.
         problem: ValuesProblem,
     },
+    /// A parameter whose fixed values limits are not a function of.
+    NotAt {
+        /// The parameter.
+        name: String,
+        /// The problem.
+        problem: AtProblem,
+    },
     /// A confidence level or a level of CLs outside 0 to 1.
     BadLevel {
         /// The level.
@@ -356,6 +365,49 @@ pub enum ValuesProblem {
     NotAscending,
 }
 
+/// A problem with the parameter that limits are a function of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum AtProblem {
+    /// It is the parameter that the limits are on.
+    IsPoi,
+    /// Another setting fixes it.
+    IsFixed,
+    /// A value outside its range.
+    Outside {
+        /// The value.
+        value: f64,
+        /// The ends of the range.
+        bounds: [f64; 2],
+    },
+}
+
+impl AtProblem {
+    fn message(self, name: &str, face: Face) -> String {
+        let [at, fixed] = [Setting::At, Setting::Fixed].map(|setting| setting.name(face));
+        match self {
+            Self::IsPoi => format!("`{at}` names `{name}`, the parameter that the limits are on"),
+            Self::IsFixed => format!("`{at}` and `{fixed}` both fix `{name}`"),
+            Self::Outside { value, bounds: [lower, upper] } => {
+                format!("`{at}` sets `{name}` to {value}, outside its range, {lower} to {upper}")
+            }
+        }
+    }
+
+    fn hint(self, name: &str, face: Face) -> Option<String> {
+        match self {
+            Self::IsPoi => Some(face.either(
+                format!("name the parameter that the limits are on with `--poi`, and another one than `{name}` here"),
+                format!("name the parameter that the limits are on with `poi=`, and another one than `{name}` here"),
+            )),
+            Self::IsFixed => None,
+            Self::Outside { .. } => Some(face.either(
+                format!("`--bounds {name}=LO:HI` sets another range"),
+                format!("`bounds={{\"{name}\": (lo, hi)}}` sets another range"),
+            )),
+        }
+    }
+}
+
 impl SettingsError {
     /// Returns the message as `face` words it.
     #[must_use]
@@ -415,6 +467,7 @@ impl SettingsError {
                 format!("`{asimov}` and `{at}` both give `{name}` a value")
             }
             Self::BadValues { problem } => problem.to_string(),
+            Self::NotAt { name, problem } => problem.message(name, face),
             Self::BadLevel { level } => format!("the level {level} is not between 0 and 1"),
             Self::LevelIsConfidence { level } => {
                 format!("the level {level} is the CLs of a limit, which is below 0.5")
@@ -488,6 +541,7 @@ impl SettingsError {
             | Self::EmptyRange { .. }
             | Self::AsimovTwice { .. }
             | Self::BadValues { .. }
+            | Self::NotAt { .. }
             | Self::BadLevel { .. }
             | Self::LevelIsConfidence { .. }
             | Self::NoSuchStatistic { .. }
@@ -569,6 +623,7 @@ impl Hint for SettingsError {
             ),
             Self::NoSuchStatistic { known, .. } => Some(format!("choose one of {}", quoted(known))),
             Self::BadLevel { .. } => Some("a level is a probability, such as 0.05 or 0.95".to_owned()),
+            Self::NotAt { name, problem } => problem.hint(name, face),
             Self::TwoGroups { .. } => either(
                 "separate the patterns of one group by commas: `--group NAME=PATTERN,PATTERN`",
                 "give the patterns of one group as one list",

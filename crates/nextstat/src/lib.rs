@@ -38,6 +38,7 @@
 //! | [`hypotest`](Analysis::hypotest) | [`HypotestRequest`](hypothesis::HypotestRequest) | CLs by asymptotic formulas |
 //! | [`significance`](Analysis::significance) | [`SignificanceRequest`](hypothesis::SignificanceRequest) | significance of a discovery |
 //! | [`limit`](Analysis::limit) | [`LimitRequest`](hypothesis::LimitRequest) | upper limits |
+//! | [`limit_scan`](Analysis::limit_scan) | [`LimitScanRequest`](limit_scan::LimitScanRequest) | upper limits at fixed values of another parameter |
 //! | [`scan`](Analysis::scan) | [`ScanRequest`](curves::ScanRequest) | profile likelihood of one or two parameters |
 //! | [`contours`](Analysis::contours) | [`ContourRequest`](curves::ContourRequest) | contours of two parameters |
 //! | [`ranking`](Analysis::ranking) | [`RankingRequest`](ranking::RankingRequest) | impacts of nuisance parameters |
@@ -93,6 +94,7 @@ pub mod fit;
 pub mod fits;
 pub mod goodness;
 pub mod hypothesis;
+pub mod limit_scan;
 pub mod model;
 pub mod number;
 pub mod patchsets;

@@ -39,6 +39,7 @@ schemas! {
     "ranking": 1,
     "hypotest": 1,
     "limit": 1,
+    "limit-scan": 1,
     "significance": 1,
     "toys": 1,
     "hypotest-toys": 1,

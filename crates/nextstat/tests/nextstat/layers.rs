@@ -15,7 +15,7 @@ const LAYERS: &[&[&str]] = &[
     &["answer", "check", "evaluate"],
     &["pois"],
     &["comparison", "curves", "fit", "hypothesis", "patchsets", "ranking", "toys"],
-    &["combination"],
+    &["combination", "limit_scan"],
     &["fits", "goodness", "toy_tests", "yields"],
     &["alarm", "projection"],
 ];

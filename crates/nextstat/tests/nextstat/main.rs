@@ -8,6 +8,7 @@ mod exclusion;
 mod fits;
 mod layers;
 mod masks;
+mod pois;
 mod settings;
 mod stored;
 mod toys;
