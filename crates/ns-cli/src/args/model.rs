@@ -114,8 +114,8 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "NAME", help_heading = "Model")]
     measurement: Option<String>,
 
-    /// Parameter of interest, instead of the measurement's; repeatable; `none` for no parameter of
-    /// interest
+    /// Parameter of interest, instead of the measurement's; repeatable: tests, limits and rankings
+    /// are then done for each, the others being profiled; `none` for no parameter of interest
     #[arg(long, value_name = "NAME|none", help_heading = "Model")]
     poi: Vec<String>,
 

@@ -22,6 +22,14 @@ pub(crate) struct Range {
     pub(crate) bounds: [f64; 2],
 }
 
+/// `NAME=START:STOP:POINTS`
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FixedValues {
+    pub(crate) name: String,
+    /// Values from the start to the stop, equally spaced.
+    pub(crate) values: Vec<f64>,
+}
+
 /// `NAME=PATTERN,…`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GroupPatterns {
@@ -64,6 +72,8 @@ pub(crate) enum ValueError {
     NotAFraction { text: String },
     #[error("the lower end {lower} is not below the upper end {upper}")]
     EmptyRange { lower: f64, upper: f64 },
+    #[error("`{text}` is not a number of points: 2 to {MOST_POINTS}")]
+    NotPoints { text: String },
     #[error("there is no shard {index} of {of}: K is 1 to {of}")]
     NoSuchShard { index: u64, of: u64 },
     #[error("`{kind}` has no interpolation rules; `normsys` and `histosys` have")]
@@ -167,6 +177,28 @@ pub(crate) fn range(text: &str) -> Result<Range, ValueError> {
     Ok(Range { name: name.to_owned(), bounds: [lower, upper] })
 }
 
+/// The largest number of values that a parameter is fixed at.
+const MOST_POINTS: u32 = 100_000;
+
+/// Parses `NAME=START:STOP:POINTS`.
+pub(crate) fn fixed_values(text: &str) -> Result<FixedValues, ValueError> {
+    let form = |name| ValueError::Form { form: "NAME=START:STOP:POINTS", example: format!("{name}=0:5:11") };
+    let (name, values) = split(text).ok_or_else(|| form("mu"))?;
+    let [start, stop, points] = values.split(':').collect::<Vec<_>>()[..] else { return Err(form(name)) };
+    let (lower, upper) = (finite(start)?, finite(stop)?);
+    let not_points = || ValueError::NotPoints { text: points.to_owned() };
+    let points: u32 = points.trim().parse().map_err(|_| not_points())?;
+    if !(2..=MOST_POINTS).contains(&points) {
+        return Err(not_points());
+    }
+    if lower >= upper {
+        return Err(ValueError::EmptyRange { lower, upper });
+    }
+    let last = points - 1;
+    let value = |i| if i == last { upper } else { lower + (upper - lower) * f64::from(i) / f64::from(last) };
+    Ok(FixedValues { name: name.to_owned(), values: (0..=last).map(value).collect() })
+}
+
 pub(crate) fn interpolation_rule(text: &str) -> Result<InterpolationRule, ValueError> {
     let form = || ValueError::Form { form: "KIND=CODE", example: "normsys=code1".to_owned() };
     let (kind, code) = split(text).ok_or_else(form)?;
@@ -190,6 +222,7 @@ mod tests {
     fn assignments_and_ranges_are_read_from_the_last_equals_sign() {
         let expected = Assignment { name: "a=b[0]".to_owned(), value: -1.5 };
         assert_eq!(assignment("a=b[0]=-1.5"), Ok(expected));
+        assert_eq!(fixed_values("b=0:1:3").map(|at| at.values), Ok(vec![0.0, 0.5, 1.0]));
         assert_eq!(range("mu=-1:2e1").map(|r| r.bounds), Ok([-1.0, 20.0]));
     }
 

@@ -58,16 +58,29 @@ impl GridArgs<'_> {
     }
 }
 
-/// Returns a table with a row for each patch: the observed and the median expected CLs or limit.
+/// Returns a table with a row for each patch, and for each of several parameters of interest: the
+/// observed and the median expected CLs or limit.
 fn summary(documents: &[Value]) -> String {
+    let is_of_several = documents.iter().any(|document| document["result"]["pois"].is_array());
     let number = |value: &Value| optional(value.as_f64(), 5);
-    let row = |document: &Value| {
-        let result = &document["result"];
+    let row = |(patch, result): (&Value, &Value)| {
         let either = |keys: [&str; 2]| keys.map(|key| result[key].clone()).into_iter().find(|value| !value.is_null());
         let expected = either(["CLs_exp", "expected"]).map_or(Value::Null, |band| band[2].clone());
         let observed = either(["CLs_obs", "observed"]).unwrap_or_default();
-        vec![escape(document["patch"].as_str().unwrap_or_default()), number(&observed), number(&expected)]
+        let mut row = vec![escape(patch["patch"].as_str().unwrap_or_default()), number(&observed), number(&expected)];
+        if is_of_several {
+            row.insert(1, escape(result["poi"]["name"].as_str().unwrap_or_default()));
+        }
+        row
     };
-    let rows: Vec<_> = documents.iter().map(row).collect();
-    table(&[("patch", Align::Left), ("observed", Align::Right), ("expected", Align::Right)], &rows)
+    let results = documents.iter().flat_map(|patch| match patch["result"]["pois"].as_array() {
+        Some(results) => results.iter().map(|result| (patch, result)).collect(),
+        None => vec![(patch, &patch["result"])],
+    });
+    let rows: Vec<_> = results.map(row).collect();
+    let mut columns = vec![("patch", Align::Left), ("observed", Align::Right), ("expected", Align::Right)];
+    if is_of_several {
+        columns.insert(1, ("parameter", Align::Left));
+    }
+    table(&columns, &rows)
 }

@@ -2,21 +2,21 @@
 
 use super::every_patch::{EveryPatchArgs, GridArgs};
 use super::hypotest_toys::HypotestToysArgs;
-use super::{Command, EXIT_CODES};
+use super::{Command, EXIT_CODES, every_poi};
 use crate::args::files::Files;
 use crate::args::values::finite;
 use crate::args::{IgnoredArgs, SetupArgs, ThreadArgs, ToyStatistic};
 use crate::error::CliError;
-use crate::output::reporter::{conditions, data_label, warnings};
+use crate::output::reporter::{data_label, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{OutputArgs, Reporter, escape, write_result};
+use crate::output::{OutputArgs, Reporter, escape};
 use crate::status::Status;
 use clap::{Args, ValueEnum};
 use nextstat::Answer;
-use nextstat::alarm::Alarm;
 use nextstat::hypothesis::HypotestRequest;
 use nextstat::number::{optional, significant};
 use ns_inference::hypotest::HypotestResult;
+use ns_inference::parallel::ExecutionContext;
 use ns_inference::test_statistic::TestStatistic;
 use std::fmt::Write;
 
@@ -106,13 +106,15 @@ impl Command for HypotestArgs {
         let request = HypotestRequest { mu: self.mu, statistic: self.test_stat.into() };
         if self.patches.every_patch {
             let grid = GridArgs { setup: &self.setup, threads: &self.threads, output: &self.output };
-            return grid.run(|analysis| analysis.hypotest(&request));
+            return grid.run(|analysis| {
+                analysis.every_poi(ExecutionContext::SINGLE_THREADED, |analysis| analysis.hypotest(&request))
+            });
         }
-        let answer = self.setup.on_cpu(&self.threads)?.hypotest(&request)?;
-        write_result(&answer.document(), &self.output)?;
-        let result = &answer.result;
-        Reporter::new(&self.output).summary_or_warning(result.alarm().as_deref(), |_| summary(&answer));
-        Ok(Status::done_if(result.converged))
+        let analysis = self.setup.on_cpu(&self.threads)?;
+        let execution = ExecutionContext::with_threads(self.threads.count());
+        let answer = analysis.every_poi(execution, |analysis| analysis.hypotest(&request))?;
+        every_poi::write(&answer, &self.output, |answer, _| summary(answer))?;
+        Ok(Status::done_if(answer.result.answers.iter().all(|answer| answer.result.converged)))
     }
 }
 
@@ -138,7 +140,7 @@ impl HypotestArgs {
 fn summary(answer: &Answer<HypotestResult>) -> String {
     let result = &answer.result;
     let name = escape(&result.poi.name);
-    let mut text = conditions(&answer.analysis);
+    let mut text = String::new();
     let _ = writeln!(text, "test of `{name}` = {}\n", significant(result.mu, 6));
     let mut rows = vec![row(&data_label(&answer.analysis), [result.cls_obs, result.clsb_obs, result.clb_obs])];
     for (i, label) in BAND.iter().enumerate() {

@@ -2,21 +2,22 @@
 
 use super::every_patch::{EveryPatchArgs, GridArgs};
 use super::hypotest::BAND;
-use super::{Command, EXIT_CODES};
+use super::{Command, EXIT_CODES, every_poi, limit_scan};
 use crate::args::files::Files;
-use crate::args::values::{finite, fraction};
+use crate::args::values::{FixedValues, finite, fixed_values, fraction};
 use crate::args::{SetupArgs, ThreadArgs};
 use crate::error::CliError;
-use crate::output::reporter::{conditions, data_label, warnings};
+use crate::output::reporter::{data_label, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{OutputArgs, Reporter, escape, write_result};
+use crate::output::{OutputArgs, escape};
 use crate::status::Status;
 use clap::{Args, ValueEnum};
 use nextstat::Answer;
-use nextstat::alarm::Alarm;
 use nextstat::hypothesis::LimitRequest;
+use nextstat::limit_scan::LimitScanRequest;
 use nextstat::number::{optional, significant};
 use ns_inference::limit::LimitResult;
+use ns_inference::parallel::ExecutionContext;
 use ns_inference::test_statistic::TestStatistic;
 use std::fmt::Write;
 
@@ -51,6 +52,10 @@ pub(crate) struct LimitArgs {
     /// Number of values in the grid
     #[arg(long, value_name = "N", default_value_t = 41, requires = "start", value_parser = clap::value_parser!(u32).range(2..=1_000_000), allow_hyphen_values = true)]
     points: u32,
+
+    /// Find the limits with another parameter fixed at each of POINTS values from START to STOP
+    #[arg(long, value_name = "NAME=START:STOP:POINTS", value_parser = fixed_values, conflicts_with = "every_patch")]
+    at: Option<FixedValues>,
 
     #[command(flatten)]
     patches: EveryPatchArgs,
@@ -94,13 +99,19 @@ impl Command for LimitArgs {
         };
         if self.patches.every_patch {
             let grid = GridArgs { setup: &self.setup, threads: &self.threads, output: &self.output };
-            return grid.run(|analysis| analysis.limit(&request));
+            return grid.run(|analysis| {
+                analysis.every_poi(ExecutionContext::SINGLE_THREADED, |analysis| analysis.limit(&request))
+            });
         }
-        let answer = self.setup.on_cpu(&self.threads)?.limit(&request)?;
-        write_result(&answer.document(), &self.output)?;
-        let result = &answer.result;
-        Reporter::new(&self.output).summary_or_warning(result.alarm().as_deref(), |_| summary(&answer));
-        Ok(Status::done_if(result.converged))
+        let analysis = self.setup.on_cpu(&self.threads)?;
+        if let Some(FixedValues { name, values }) = self.at {
+            let request = LimitScanRequest { limit: request, parameter: name, values };
+            return limit_scan::run(&analysis, &request, &self.output);
+        }
+        let execution = ExecutionContext::with_threads(self.threads.count());
+        let answer = analysis.every_poi(execution, |analysis| analysis.limit(&request))?;
+        every_poi::write(&answer, &self.output, |answer, _| summary(answer))?;
+        Ok(Status::done_if(answer.result.answers.iter().all(|answer| answer.result.converged)))
     }
 }
 
@@ -120,7 +131,7 @@ impl LimitArgs {
 fn summary(answer: &Answer<LimitResult>) -> String {
     let result = &answer.result;
     let (name, level) = (escape(&result.poi.name), confidence(result.level));
-    let mut text = conditions(&answer.analysis);
+    let mut text = String::new();
     let _ = writeln!(text, "upper limits on `{name}` at {level} confidence level (CLs)\n");
     let mut rows = vec![vec![data_label(&answer.analysis), optional(result.observed, 6)]];
     rows.extend(BAND.iter().zip(result.expected).map(|(label, value)| vec![(*label).to_owned(), optional(value, 6)]));
@@ -131,7 +142,7 @@ fn summary(answer: &Answer<LimitResult>) -> String {
 
 /// Formats the confidence level of a limit at which CLs is `level`, such as 95 %. A level that
 /// would be rounded to 100 % is written as a difference from 1.
-fn confidence(level: f64) -> String {
+pub(super) fn confidence(level: f64) -> String {
     let percent = significant(100.0 * (1.0 - level), 4);
     if percent == "100" { format!("1 - {}", significant(level, 4)) } else { format!("{percent} %") }
 }

@@ -1,18 +1,18 @@
 //! `nextstat ranking`: nuisance parameters by their impact on the parameter of interest.
 
-use super::{Command, EXIT_CODES};
+use super::{Command, EXIT_CODES, every_poi};
 use crate::args::files::Files;
 use crate::args::values::{GroupPatterns, group};
 use crate::args::{DeviceArgs, SetupArgs, ThreadArgs, in_fit, stored_fit};
 use crate::error::CliError;
-use crate::output::reporter::{conditions, free_fit_failed, warnings};
+use crate::output::reporter::{free_fit_failed, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{OutputArgs, Paint, Progress, Reporter, escape, write_result};
+use crate::output::{OutputArgs, Paint, Progress, Reporter, escape};
 use crate::status::Status;
 use clap::{Args, ValueEnum};
-use nextstat::alarm::Alarm;
 use nextstat::number::{measured, optional, significant};
 use nextstat::ranking::RankingRequest;
+use ns_inference::parallel::ExecutionContext;
 use ns_inference::ranking::{GroupImpact, Impacts, Ranking, RankingEntry, RankingMethods};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -95,16 +95,17 @@ impl Command for RankingArgs {
         let reporter = Reporter::new(&self.output);
         let progress = Progress::new(reporter, "parameters");
         let from = self.from.as_deref().unwrap_or(Path::new(""));
-        let answer = analysis.ranking(&request, &progress).map_err(in_fit(from))?;
+        // A ranking has threads of its own.
+        let answer = analysis
+            .every_poi(ExecutionContext::SINGLE_THREADED, |analysis| analysis.ranking(&request, &progress))
+            .map_err(in_fit(from))?;
         drop(progress);
 
-        write_result(&answer.document(), &self.output)?;
-        let result = &answer.result;
-        reporter.summary_or_warning(result.alarm().as_deref(), |paint| {
-            conditions(&answer.analysis) + &summary(result, self.top, paint)
-        });
-        let is_interrupted = Progress::is_interrupted() && !result.is_complete;
-        Ok(if is_interrupted { Status::Interrupted } else { Status::done_if(result.converged) })
+        every_poi::write(&answer, &self.output, |answer, paint| summary(&answer.result, self.top, paint))?;
+        let rankings = &answer.result.answers;
+        let is_interrupted = Progress::is_interrupted() && rankings.iter().any(|ranking| !ranking.result.is_complete);
+        let is_good = rankings.iter().all(|ranking| ranking.result.converged);
+        Ok(if is_interrupted { Status::Interrupted } else { Status::done_if(is_good) })
     }
 }
 

@@ -1,20 +1,20 @@
 //! `nextstat significance`: the significance of a discovery, observed and expected.
 
-use super::{Command, EXIT_CODES};
+use super::{Command, EXIT_CODES, every_poi};
 use crate::args::files::Files;
 use crate::args::values::finite;
 use crate::args::{SetupArgs, ThreadArgs};
 use crate::error::CliError;
-use crate::output::reporter::{conditions, data_label, warnings};
+use crate::output::reporter::{data_label, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{OutputArgs, Reporter, escape, write_result};
+use crate::output::{OutputArgs, escape};
 use crate::status::Status;
 use clap::Args;
 use nextstat::Answer;
-use nextstat::alarm::Alarm;
 use nextstat::hypothesis::SignificanceRequest;
 use nextstat::number::{optional, significant};
 use ns_inference::hypotest::SignificanceResult;
+use ns_inference::parallel::ExecutionContext;
 use std::fmt::Write;
 
 /// Arguments of `significance`.
@@ -42,11 +42,11 @@ impl Command for SignificanceArgs {
 
     fn run(self) -> Result<Status, CliError> {
         let request = SignificanceRequest { mu: self.mu };
-        let answer = self.setup.on_cpu(&self.threads)?.significance(&request)?;
-        write_result(&answer.document(), &self.output)?;
-        let result = &answer.result;
-        Reporter::new(&self.output).summary_or_warning(result.alarm().as_deref(), |_| summary(&answer));
-        Ok(Status::done_if(result.converged))
+        let analysis = self.setup.on_cpu(&self.threads)?;
+        let execution = ExecutionContext::with_threads(self.threads.count());
+        let answer = analysis.every_poi(execution, |analysis| analysis.significance(&request))?;
+        every_poi::write(&answer, &self.output, |answer, _| summary(answer))?;
+        Ok(Status::done_if(answer.result.answers.iter().all(|answer| answer.result.converged)))
     }
 }
 
@@ -60,7 +60,7 @@ fn summary(answer: &Answer<SignificanceResult>) -> String {
         vec![data_label(&answer.analysis), optional(result.z_obs, 4), optional(result.p0_obs, 4)],
         vec![expected, optional(result.z_exp, 4), optional(median, 4)],
     ];
-    let mut text = conditions(&answer.analysis);
+    let mut text = String::new();
     let _ = writeln!(text, "significance of `{name}` > 0\n");
     text.push_str(&table(&[("", Align::Left), ("Z", Align::Right), ("p-value", Align::Right)], &rows));
     let _ = writeln!(text, "\n  best fit {}", significant(result.poi.bestfit, 5));

@@ -11,6 +11,7 @@ mod gallery;
 mod in_python;
 mod layers;
 mod plausible_mistakes;
+mod pois;
 mod pyhf_commands;
 mod reports;
 mod schemas;

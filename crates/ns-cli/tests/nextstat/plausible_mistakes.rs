@@ -33,6 +33,7 @@ const MISTAKES: &[Mistake] = &[
     ("fit simple.json --threads 0", 2, &["`0` is not a number of threads: at least 1"]),
     ("hypotest simple.json 1", 2, &["hint: `--mu 1` is the value of the parameter of interest"]),
     ("limit simple.json --level 0.95", 2, &["which is below 0.5", "hint: `--cl 0.95` is a confidence level"]),
+    ("limit shapes.json --at norm_ttbar=0,1,2", 2, &["expected `NAME=START:STOP:POINTS`, such as `norm_ttbar=0:5:11`"]),
     ("hypotest-toys simple.json --n-toys 5 --test-stat t", 2, &["[possible values: q, qtilde, q0]"]),
     ("limit simple.json --asimov 0", 0, &[]),
     ("fit simple.json --minos mu", 0, &[]),
