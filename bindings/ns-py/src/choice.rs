@@ -28,6 +28,11 @@ impl Default for Choice {
 }
 
 impl Choice {
+    /// Returns the same choices with `name` as the parameter of interest.
+    pub(crate) fn with_poi(&self, name: String) -> Self {
+        Self { poi: Some(vec![name]), ..self.clone() }
+    }
+
     pub(crate) fn options(&self, py: Python<'_>) -> PyResult<CompileOptions> {
         let poi = match &self.poi {
             None => PoiChoice::FromMeasurement,

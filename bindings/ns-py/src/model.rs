@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use nextstat::CompiledModel;
+use nextstat::error::Setting;
 use nextstat::evaluate::PointBatch;
 use nextstat::settings::index_of;
 use ns_core::likelihood::diagnose;
@@ -175,6 +176,21 @@ impl PyModel {
     #[getter]
     fn poi_index(&self) -> Option<usize> {
         self.model.poi()
+    }
+
+    /// Returns the same model with the parameter `name` as its only one of interest.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nextstat
+    /// >>> model = nextstat.load_workspace("examples/shapes.json")
+    /// >>> model.with_poi("norm_ttbar").poi, model.poi
+    /// ('norm_ttbar', 'mu')
+    fn with_poi(&self, py: Python<'_>, name: &str) -> PyResult<Self> {
+        let found = index_of(&self.model.parameters, Setting::Poi, name);
+        let poi = found.map_err(|problem| error::settings(py, &problem))?;
+        let (choice, compiled) = (self.choice.with_poi(name.to_owned()), self.compiled.with_poi(poi));
+        Ok(Self { choice, model: Arc::clone(compiled.model()), compiled, names: PyOnceLock::new() })
     }
 
     /// Returns the index of the parameter `name`.

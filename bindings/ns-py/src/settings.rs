@@ -53,18 +53,20 @@ pub(crate) fn annotate(analysis: &Analysis, document: &Bound<'_, PyDict>) -> PyR
     }
 }
 
-/// Reads `settings`, of which each may be absent or None.
+/// Reads the settings in `given`, of which each may be absent or None.
 ///
-/// They are `data`, `init`, `fixed`, `bounds`, `fit_channels`, `mask`, `blind`, `blind_above`,
-/// `blind_by`, `fit_blinded`, `multi_start`, `seed`, `threads` and `device`.
-pub(crate) fn analysis(py: Python<'_>, model: &PyModel, settings: &Bound<'_, PyDict>) -> PyResult<Analysis> {
-    let settings = read(py, model.model(), settings)?;
+/// They are `poi`, `data`, `init`, `fixed`, `bounds`, `fit_channels`, `mask`, `blind`,
+/// `blind_above`, `blind_by`, `fit_blinded`, `multi_start`, `seed`, `threads` and `device`.
+pub(crate) fn analysis(py: Python<'_>, model: &PyModel, given: &Bound<'_, PyDict>) -> PyResult<Analysis> {
+    let settings = read(py, model.model(), given)?;
     // An upload takes long enough to let other threads of the interpreter run.
     let made = match settings.device {
         None => Analysis::new(model.compiled(), &settings),
         Some(_) => py.detach(|| Analysis::new(model.compiled(), &settings)),
     };
-    made.map_err(|problem| error::library(py, &problem))
+    let made = made.map_err(|problem| error::library(py, &problem))?;
+    let Some(poi) = item(given, "poi")? else { return Ok(made) };
+    made.with_poi(&poi.extract::<String>()?).map_err(|problem| error::settings(py, &problem))
 }
 
 /// Returns a point of the model (P): its starting values, those of a stored fit as the JSON text of

@@ -3,6 +3,8 @@
 use nextstat::Analysis;
 use nextstat::alarm::Alarm;
 use nextstat::hypothesis::{HypotestRequest, LimitRequest, SignificanceRequest};
+use nextstat::limit_scan::LimitScanRequest;
+use ns_inference::monitor::Monitor;
 use ns_inference::test_statistic::TestStatistic;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -14,6 +16,7 @@ use crate::interrupt::answer;
 use crate::model::PyModel;
 use crate::numbers::list;
 use crate::settings::{analysis, annotate};
+use crate::watch::{answer_watched, callback};
 
 /// Returns the fields of `result` with its provenance.
 fn annotated<'py>(
@@ -73,6 +76,15 @@ struct LimitWanted<'py> {
     grid: Option<Bound<'py, PyAny>>,
 }
 
+impl LimitWanted<'_> {
+    fn request(self, py: Python<'_>) -> PyResult<LimitRequest> {
+        let Self { level, test_stat, grid } = self;
+        let statistic = statistic(py, &test_stat)?;
+        let grid = grid.map(|grid| list(&grid, "grid")).transpose()?;
+        Ok(LimitRequest { level, statistic, grid })
+    }
+}
+
 /// Finds upper limits.
 #[pyfunction]
 fn limit_model<'py>(
@@ -81,12 +93,38 @@ fn limit_model<'py>(
     settings: &Bound<'py, PyDict>,
     wanted: LimitWanted<'py>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let LimitWanted { level, test_stat, grid } = wanted;
-    let statistic = statistic(py, &test_stat)?;
-    let grid = grid.map(|grid| list(&grid, "grid")).transpose()?;
-    let request = LimitRequest { level, statistic, grid };
+    let request = wanted.request(py)?;
     let analysis = analysis(py, model, settings)?;
     annotated(py, &analysis, &answer(py, &analysis, |analysis| analysis.limit(&request))?.result)
+}
+
+/// The values that another parameter is fixed at.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct FixedValues<'py> {
+    parameter: String,
+    values: Bound<'py, PyAny>,
+}
+
+/// Finds upper limits with another parameter fixed at each of several values.
+#[pyfunction]
+fn limit_scan_model<'py>(
+    py: Python<'py>,
+    model: &PyModel,
+    settings: &Bound<'py, PyDict>,
+    wanted: LimitWanted<'py>,
+    at: FixedValues<'py>,
+    progress: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let values = list(&at.values, "at")?;
+    let request = LimitScanRequest { limit: wanted.request(py)?, parameter: at.parameter, values };
+    let analysis = analysis(py, model, settings)?;
+    let work = |analysis: &Analysis, monitor: &dyn Monitor| analysis.limit_scan(&request, monitor);
+    let found = answer_watched(py, callback(progress).as_ref(), &analysis, work)?;
+    let document = fields(py, &found.result_document())?;
+    document.set_item("alarm", found.result.alarm())?;
+    annotate(&analysis, &document)?;
+    Ok(document)
 }
 
 /// Returns the test statistic that Python calls `name`, if sessions have its derivatives.
@@ -102,5 +140,6 @@ pub(crate) fn one_sided(py: Python<'_>, name: &str) -> PyResult<TestStatistic> {
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(hypotest_model, module)?)?;
     module.add_function(wrap_pyfunction!(significance_model, module)?)?;
-    module.add_function(wrap_pyfunction!(limit_model, module)?)
+    module.add_function(wrap_pyfunction!(limit_model, module)?)?;
+    module.add_function(wrap_pyfunction!(limit_scan_model, module)?)
 }

@@ -164,6 +164,64 @@ def test_results_are_the_commands_documents(root, example, case):
     assert assert_said_alike(root / f"examples/{example}.json", case) is not None
 
 
+#: Of `shapes.json`: arguments, and the question of the model with the parameters of interest.
+POIS = {
+    "limit at values": (
+        ["limit", "--at", "norm_ttbar=0.5:1.5:3", "--cl", "0.9"],
+        lambda model: nextstat.limit_scan(model, {"norm_ttbar": [0.5, 1.0, 1.5]}, cl=0.9),
+    ),
+    "limit at values, on another parameter": (
+        ["limit", "--poi", "norm_ttbar", "--at", "mu=-1:2:4", "--bounds", "mu=-1:5"],
+        lambda model: nextstat.limit_scan(model, {"mu": [-1, 0, 1, 2]}, poi="norm_ttbar", bounds={"mu": (-1, 5)}),
+    ),
+    "limit on another parameter": (
+        ["limit", "--poi", "norm_ttbar"],
+        lambda model: nextstat.upper_limit(model, poi="norm_ttbar"),
+    ),
+    "significance of another parameter": (
+        ["significance", "--poi", "norm_ttbar"],
+        lambda model: nextstat.significance(model, poi="norm_ttbar"),
+    ),
+    "test of another parameter": (
+        ["hypotest", "--poi", "norm_ttbar", "--mu", "1.1"],
+        lambda model: nextstat.hypotest(model, 1.1, poi="norm_ttbar"),
+    ),
+    "ranking of another parameter": (
+        ["ranking", "--poi", "norm_ttbar"],
+        lambda model: nextstat.ranking(model, poi="norm_ttbar"),
+    ),
+    "limits on both": (
+        ["limit", "--poi", "mu", "--poi", "norm_ttbar"],
+        lambda model: nextstat.every_poi(model, nextstat.upper_limit),
+    ),
+    "tests of both, with warnings": (
+        ["hypotest", "--poi", "lumi", "--poi", "mu", "--mu", "25"],
+        lambda model: nextstat.every_poi(model, lambda model: nextstat.hypotest(model, 25)),
+    ),
+    "significances of both": (
+        ["significance", "--poi", "norm_ttbar", "--poi", "mu"],
+        lambda model: nextstat.every_poi(model, nextstat.significance),
+    ),
+    "rankings of both": (
+        ["ranking", "--poi", "mu", "--poi", "norm_ttbar"],
+        lambda model: nextstat.every_poi(model, nextstat.ranking),
+    ),
+    "limits on one of one": (["limit"], lambda model: nextstat.every_poi(model, nextstat.upper_limit)),
+}
+
+
+@pytest.mark.parametrize("case", POIS)
+def test_results_of_several_parameters_of_interest_are_the_commands(root, case):
+    arguments, call = POIS[case]
+    path, verb = root / "examples/shapes.json", arguments[0]
+    pois = [arguments[i + 1] for i, option in enumerate(arguments) if option == "--poi"]
+    done = nextstat.command([verb, str(path), *arguments[1:]])
+    model = nextstat.load_workspace(path, poi=pois if len(pois) > 1 else None)
+    result, here = said(lambda: call(model))
+    assert_same(done.json(), result.to_dict(), verb)
+    assert warned(done.messages) == here
+
+
 def _workspace(samples, observed, parameters=(), poi="mu"):
     return {
         "version": "1.0.0",

@@ -17,7 +17,10 @@ LAYERS = [
     ["_arguments", "_checksums", "_progress", "_root_files", "_sources"],
     ["_toy_files", "_views"],
     ["_results"],
-    ["_combination", "_command", "_devices", "_documents", "_exclusion", "_fits", "_models", "_curves", "_data_sets", "_quantities", "_tests", "_toys"],
+    [
+        "_combination", "_command", "_curves", "_data_sets", "_devices", "_documents", "_exclusion",
+        "_fits", "_models", "_pois", "_quantities", "_tests", "_toys",
+    ],
     ["_legacy", "build", "differentiable", "distributed", "histograms", "jax", "plot", "torch"],
     ["_internal"],
 ]

@@ -24,6 +24,8 @@ LONG_CALLS = {
     "grid": "nextstat.profile_scan(model, parameter=('mu', 'norm_ttbar'), points=1000)",
     "fit": "nextstat.fit(model, multi_start=10**7)",
     "upper_limit": "nextstat.upper_limit(model, multi_start=10**6)",
+    "limit_scan": "nextstat.limit_scan(model, {'norm_ttbar': np.linspace(0.5, 1.5, 10**5)})",
+    "every_poi": "nextstat.every_poi(model, lambda m: nextstat.upper_limit(m, multi_start=10**6))",
     "hypotest": "nextstat.hypotest(model, multi_start=10**6)",
     "toys of many starts": "nextstat.fit_toys(model, n_toys=10, multi_start=10**7)",
     "scan of many starts": "nextstat.profile_scan(model, points=5, multi_start=10**7)",
@@ -106,6 +108,7 @@ def test_progress_is_told(root):
         (lambda tell: nextstat.profile_scan(model, points=9, progress=tell), None),
         (lambda tell: nextstat.profile_scan(model, parameter=("mu", "norm_ttbar"), points=9, progress=tell), None),
         (lambda tell: nextstat.ranking(model, progress=tell), None),
+        (lambda tell: nextstat.limit_scan(model, {"norm_ttbar": [0.9, 1.1]}, progress=tell), 2),
         (lambda tell: nextstat.contours(model, ("mu", "norm_ttbar"), progress=tell), None),
         (lambda tell: nextstat.every_patch(root / "examples/background.json", root / "examples/signals.json", nextstat.fit, progress=tell), 3),
     ):

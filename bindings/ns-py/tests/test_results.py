@@ -31,6 +31,8 @@ def _results(root):
         nextstat.goodness_of_fit(model, toys=10),
         nextstat.yields(model),
         nextstat.report(model),
+        nextstat.limit_scan(model, {"norm_ttbar": [0.9, 1.1]}),
+        nextstat.every_poi(nextstat.load_workspace(root / "examples/shapes.json", poi=["mu", "norm_ttbar"]), nextstat.upper_limit),
         nextstat.check(model),
         nextstat.inspect(model),
         nextstat.every_patch(root / "examples/background.json", root / "examples/signals.json", nextstat.hypotest),

@@ -56,6 +56,8 @@ def results(model, workspace):
         nextstat.hypotest(model),
         nextstat.significance(model),
         nextstat.upper_limit(model),
+        nextstat.limit_scan(model, {"uncorr_bkguncrt" + HIDDEN + "[0]": [1.0, 1.1]}),
+        nextstat.every_poi(nextstat.model_of(workspace, poi=[poi, f"uncorr_bkguncrt{HIDDEN}[0]"]), nextstat.upper_limit),
         nextstat.profile_scan(model, [0.5, 1.0]),
         nextstat.contours(model, (poi, "uncorr_bkguncrt" + HIDDEN + "[0]")),
         nextstat.ranking(model),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import _combination, _command, _curves, _data_sets, _devices, _documents, _errors, _exclusion, _fits, _legacy, _models, _results, _tests, _toys
+from . import _combination, _command, _curves, _data_sets, _devices, _documents, _errors, _exclusion, _fits, _legacy, _models, _pois, _results, _tests, _toys
 from ._combination import *
 from ._command import *
 from ._curves import *
@@ -37,12 +37,14 @@ from ._nextstat import (
     WorkspaceError,
     __version__,
 )
+from ._pois import *
 from ._results.base import *
 from ._results.curves import *
 from ._results.data_sets import *
 from ._results.documents import *
 from ._results.exclusion import *
 from ._results.fits import *
+from ._results.pois import *
 from ._results.tests import *
 from ._results.toys import *
 from ._tests import *
@@ -84,6 +86,7 @@ __all__ += _exclusion.__all__
 __all__ += _fits.__all__
 __all__ += _legacy.__all__
 __all__ += _models.__all__
+__all__ += _pois.__all__
 __all__ += _results.__all__
 __all__ += _tests.__all__
 __all__ += _toys.__all__

@@ -64,6 +64,8 @@ def settings(model: Model, device: str = "auto", **given: Any) -> dict[str, Any]
     for name in ("fit_channels", "mask", "blind"):
         if name in given:
             given[name] = names(name, given[name])
+    if given.get("poi") is not None:
+        text("poi", given["poi"])
     if "fit_blinded" in given:
         given["fit_blinded"] = flag("fit_blinded", given["fit_blinded"])
     if given.get("blind_by") is not None:

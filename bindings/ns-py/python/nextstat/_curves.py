@@ -184,6 +184,7 @@ def ranking(
     groups: Mapping[str, str | Sequence[str]] | None = None,
     minos: bool = False,
     fit: StoredFit | None = None,
+    poi: str | None = None,
     data: ArrayLike | None = None,
     init: Start | None = None,
     fixed: Mapping[str, float] | None = None,
@@ -210,6 +211,8 @@ def ranking(
     fit : FitResult, dict or path, optional
         A fit to refer to, as `yields` takes it. The method ``"covariance"`` ranks by its covariance
         without a refit, for any fit; the others only if it is the minimum of this likelihood.
+    poi : str, optional
+        The parameter of interest, instead of the model's first.
     threads : int, optional
         As many as the machine has if not given; results do not depend on it.
     progress : callable or True, optional
@@ -229,7 +232,7 @@ def ranking(
     ('fakes_control_region[0]', 0.248)
     """
     given = settings(
-        model, device, data=data, init=init, fixed=fixed, bounds=bounds,
+        model, device, poi=poi, data=data, init=init, fixed=fixed, bounds=bounds,
         fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,
     )
     if fit is not None and multi_start is not None:

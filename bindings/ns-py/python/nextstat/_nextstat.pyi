@@ -224,6 +224,9 @@ class Model:
     def data(self) -> _Array:
         """Observed data: main bins (B), then auxiliary data (K)."""
 
+    def with_poi(self, name: str) -> Model:
+        """Returns the same model with the parameter `name` as its only one of interest."""
+
     def index(self, name: str) -> int:
         """Returns the index of the parameter `name`."""
 
@@ -381,6 +384,13 @@ def fit_model(model: Model, settings: _Settings, wanted: _Wanted) -> _Fields: ..
 def hypotest_model(model: Model, settings: _Settings, mu: float, test_stat: str) -> _Fields: ...
 def significance_model(model: Model, settings: _Settings, mu: float) -> _Fields: ...
 def limit_model(model: Model, settings: _Settings, wanted: _Wanted) -> _Fields: ...
+def limit_scan_model(
+    model: Model,
+    settings: _Settings,
+    wanted: _Wanted,
+    at: _Wanted,
+    progress: _Progress,
+) -> _Fields: ...
 def scan_model(
     model: Model,
     settings: _Settings,

@@ -6,9 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from . import _nextstat
 from ._arguments import parse_aux, real, settings, text, toy_range
+from ._errors import shown
 from ._nextstat import ParameterError
 from ._progress import progress_of
-from ._results import HypotestResult, LimitResult, SignificanceResult, ToyHypotestResult, warn_of
+from ._results import (
+    HypotestResult,
+    LimitResult,
+    LimitScanResult,
+    SignificanceResult,
+    ToyHypotestResult,
+    warn_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +27,7 @@ if TYPE_CHECKING:
     from ._nextstat import Model
     from ._progress import Progress
 
-__all__ = ["hypotest", "hypotest_toys", "significance", "upper_limit"]
+__all__ = ["hypotest", "hypotest_toys", "limit_scan", "significance", "upper_limit"]
 
 
 def hypotest(
@@ -27,6 +35,7 @@ def hypotest(
     mu: float = 1.0,
     *,
     test_stat: str = "qtilde",
+    poi: str | None = None,
     data: ArrayLike | None = None,
     init: Start | None = None,
     fixed: Mapping[str, float] | None = None,
@@ -46,6 +55,8 @@ def hypotest(
     test_stat : ``"qtilde"``, ``"q"``, ``"q0"``, ``"t"`` or ``"ttilde"``
         For limits on a parameter that is not negative, for limits, for a discovery, two-sided,
         two-sided and not negative.
+    poi : str, optional
+        The parameter of interest, instead of the model's first.
 
     Returns
     -------
@@ -58,7 +69,10 @@ def hypotest(
     >>> round(result.CLs_obs, 5), [round(cls, 5) for cls in result.CLs_exp]
     (0.34567, [0.00322, 0.01625, 0.07233, 0.25283, 0.59393])
     """
-    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed)
+    given = settings(
+        model, device, poi=poi, data=data, init=init, fixed=fixed, bounds=bounds,
+        fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed,
+    )
     return warn_of(HypotestResult(_nextstat.hypotest_model(model, given, real("mu", mu), text("test_stat", test_stat))))
 
 
@@ -66,6 +80,7 @@ def significance(
     model: Model,
     *,
     mu: float = 1.0,
+    poi: str | None = None,
     data: ArrayLike | None = None,
     init: Start | None = None,
     fixed: Mapping[str, float] | None = None,
@@ -78,6 +93,13 @@ def significance(
 ) -> SignificanceResult:
     """Returns the significance of a discovery, observed and expected of a signal of strength `mu`.
 
+    Parameters
+    ----------
+    mu : float
+        The signal strength that the expected significance is given for.
+    poi : str, optional
+        The parameter of interest, instead of the model's first.
+
     Returns
     -------
     SignificanceResult
@@ -89,7 +111,10 @@ def significance(
     >>> round(result.Z_obs, 4), round(result.Z_exp, 4)
     (1.3228, 1.8309)
     """
-    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed)
+    given = settings(
+        model, device, poi=poi, data=data, init=init, fixed=fixed, bounds=bounds,
+        fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed,
+    )
     return warn_of(SignificanceResult(_nextstat.significance_model(model, given, real("mu", mu))))
 
 
@@ -100,6 +125,7 @@ def upper_limit(
     level: float | None = None,
     test_stat: str = "qtilde",
     grid: ArrayLike | None = None,
+    poi: str | None = None,
     data: ArrayLike | None = None,
     init: Start | None = None,
     fixed: Mapping[str, float] | None = None,
@@ -122,6 +148,8 @@ def upper_limit(
     test_stat : ``"qtilde"`` or ``"q"``
     grid : array, optional
         Values between which CLs is interpolated, as in pyhf, instead of a root finder.
+    poi : str, optional
+        The parameter of interest, instead of the model's first.
 
     Returns
     -------
@@ -134,13 +162,92 @@ def upper_limit(
     >>> round(limits.observed, 4), round(limits.expected[2], 4)
     (1.7053, 1.0943)
     """
-    given = settings(model, device, data=data, init=init, fixed=fixed, bounds=bounds, fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed)
-    wanted = {
+    given = settings(
+        model, device, poi=poi, data=data, init=init, fixed=fixed, bounds=bounds,
+        fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed,
+    )
+    wanted = _limit_wanted(cl, level, test_stat=test_stat, grid=grid)
+    return warn_of(LimitResult(_nextstat.limit_model(model, given, wanted)))
+
+
+def limit_scan(
+    model: Model,
+    at: Mapping[str, ArrayLike],
+    *,
+    cl: float | None = None,
+    level: float | None = None,
+    test_stat: str = "qtilde",
+    grid: ArrayLike | None = None,
+    poi: str | None = None,
+    data: ArrayLike | None = None,
+    init: Start | None = None,
+    fixed: Mapping[str, float] | None = None,
+    bounds: Bounds | None = None,
+    fit_channels: str | Sequence[str] = (),
+    mask: str | Sequence[str] = (),
+    multi_start: int | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress = None,
+    device: str = "auto",
+) -> LimitScanResult:
+    """Finds upper limits with another parameter fixed at each of several values.
+
+    Each is the limit that `upper_limit` finds with the parameter in `fixed`.
+
+    Parameters
+    ----------
+    at : dict
+        The name of the other parameter and its values (N): ``{"b": [0.0, 0.5, 1.0]}``.
+    cl, level, test_stat, grid
+        As in `upper_limit`.
+    poi : str, optional
+        The parameter that the limits are on, instead of the model's first.
+    threads : int, optional
+        As many as the machine has if not given; results do not depend on it.
+    progress : callable or True, optional
+        Called with (done, total); True shows a bar.
+
+    Returns
+    -------
+    LimitScanResult
+
+    Examples
+    --------
+    >>> import nextstat
+    >>> model = nextstat.load_workspace("examples/shapes.json")
+    >>> scan = nextstat.limit_scan(model, {"norm_ttbar": [0.9, 1.0, 1.1]})
+    >>> scan.observed.round(3).tolist(), scan.expected[:, 2].round(3).tolist()
+    ([3.012, 2.813, 2.65], [1.394, 1.415, 1.425])
+    """
+    given = settings(
+        model, device, poi=poi, data=data, init=init, fixed=fixed, bounds=bounds,
+        fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,
+    )
+    wanted = _limit_wanted(cl, level, test_stat=test_stat, grid=grid)
+    told = progress_of(progress, "limit")
+    return warn_of(LimitScanResult(_nextstat.limit_scan_model(model, given, wanted, _at(at), told)))
+
+
+def _at(at: Any) -> dict[str, Any]:
+    """Returns the one parameter of `at` and its values."""
+    example = "{'b': [0.0, 0.5, 1.0]}"
+    if not hasattr(at, "items"):
+        message = f"`at` is a dictionary of a parameter and its values, such as {example}, not `{shown(at)}`"
+        raise TypeError(message)
+    if len(at) != 1:
+        raise ParameterError(f"`at` has one parameter and its values, such as {example}, not {len(at)}")
+    [(name, values)] = at.items()
+    return {"parameter": text("at", name), "values": values}
+
+
+def _limit_wanted(cl, level, *, test_stat, grid):
+    """Returns limits as the extension module takes them."""
+    return {
         "level": _level(cl, level),
         "test_stat": text("test_stat", test_stat),
         "grid": grid,
     }
-    return warn_of(LimitResult(_nextstat.limit_model(model, given, wanted)))
 
 
 def _level(cl, level):

@@ -3,7 +3,7 @@
 Each module lists in `__all__` what it adds.
 """
 
-from . import base, curves, data_sets, documents, exclusion, fits, tests, toys
+from . import base, curves, data_sets, documents, exclusion, fits, pois, tests, toys
 from .base import *
 from .base import warn_of as warn_of
 from .curves import *
@@ -13,6 +13,7 @@ from .exclusion import *
 from .fits import *
 from .frozen import Poi as Poi
 from .frozen import Record as Record
+from .pois import *
 from .tests import *
 from .toys import *
 
@@ -23,5 +24,6 @@ __all__ += data_sets.__all__
 __all__ += documents.__all__
 __all__ += exclusion.__all__
 __all__ += fits.__all__
+__all__ += pois.__all__
 __all__ += tests.__all__
 __all__ += toys.__all__

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._views import BAND, Table, View, confidence, shown_number
+from .._views import BAND, Table, View, confidence, shown_number, tables
 from .base import Result
+from .frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from .frozen import Poi
 
-__all__ = ["HypotestResult", "LimitResult", "SignificanceResult", "ToyHypotestResult"]
+__all__ = ["HypotestResult", "LimitResult", "LimitScanResult", "SignificanceResult", "ToyHypotestResult"]
 
 
 class HypotestResult(Result):
@@ -144,6 +145,78 @@ class LimitResult(Result):
             ("best fit", shown_number(self.poi.bestfit)),
         ]
         return View("LimitResult", facts, [Table(("", "limit"), rows)])
+
+
+class LimitScanResult(Result):
+    """Upper limits at each of N values of another parameter.
+
+    Attributes
+    ----------
+    at : dict
+        The other parameter, and its `values`.
+    values : ndarray
+        These values (N).
+    observed : ndarray
+        Observed limits (N); NaN where there is none, for a reason in `warnings`.
+    expected : ndarray
+        Limits at -2, -1, 0, +1, +2 standard deviations of the background (N, 5); likewise.
+    limits : tuple of LimitResult
+        The whole result at each value (N).
+    poi : Poi
+        `name` and `index` of the parameter that the limits are on.
+    complete, converged : bool
+    warnings : tuple of str
+    """
+
+    __slots__ = ()
+    _schema = "limit-scan"
+    at: Mapping[str, Any]
+    limits: tuple[LimitResult, ...]
+    poi: Poi
+    complete: bool
+    converged: bool
+    measurement: str
+    warnings: tuple[str, ...]
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        limits = (
+            limit if isinstance(limit, LimitResult) else LimitResult(limit)
+            for limit in fields["limits"]
+        )
+        super().__init__({**fields, "limits": tuple(limits)})
+
+    @property
+    def values(self) -> ndarray:
+        return self._numbers([limit.value for limit in self.limits])
+
+    @property
+    def observed(self) -> ndarray:
+        return self._numbers([limit.observed for limit in self.limits])
+
+    @property
+    def expected(self) -> ndarray:
+        return self._numbers([limit.expected for limit in self.limits])
+
+    def _numbers(self, found: Any) -> ndarray:
+        import numpy
+
+        return frozen(numpy.array(found, dtype=float))
+
+    def _view(self) -> View:
+        rows = [
+            (
+                shown_number(limit.value),
+                *(shown_number(found, 5) for found in (limit.observed, *limit.expected)),
+            )
+            for limit in self.limits
+        ]
+        facts = [("limits on", self.poi.name)]
+        if self.limits:
+            facts.append(("confidence", confidence(self.limits[0].level)))
+        return View("LimitScanResult", facts, tables(rows, (self.at["parameter"], "observed", *BAND)))
+
+    def _document(self) -> dict[str, Any]:
+        return {**super()._document(), "limits": [limit._document() for limit in self.limits]}
 
 
 class ToyHypotestResult(Result):
