@@ -124,7 +124,7 @@ impl<T: Document> Document for PoiResults<T> {
             "converged": documents.iter().all(|document| document["converged"] == json!(true)),
             "warnings": warnings.collect::<Vec<_>>(),
         });
-        document["pois"] = Value::Array(documents);
+        document["results"] = Value::Array(documents);
         document
     }
 }

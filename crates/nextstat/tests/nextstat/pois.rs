@@ -63,7 +63,7 @@ fn assert_each_alone<T: Document + Send>(
     assert_eq!((&both["converged"], &both["measurement"]), (&json!(true), &json!("m")));
     for (k, name) in ["a", "b"].into_iter().enumerate() {
         let alone = question(&analysis(&[name], settings)).expect("an answer");
-        assert_eq!(both["pois"][k], alone.result_document(), "{name}");
+        assert_eq!(both["results"][k], alone.result_document(), "{name}");
         let named = analysis(&["a", "b"], settings).with_poi(name).expect("a parameter");
         assert_eq!(question(&named).expect("an answer").document(), alone.document(), "{name}");
         let one = analysis(&[name], settings).every_poi(THREADS, &question).expect("answers");
@@ -168,9 +168,9 @@ fn the_scanned_parameter_may_be_of_interest_too() {
     let scans = analysis(&["a", "b"], &Settings::default()).limit_scans(&nuisance, &NoMonitor).expect("limits");
     let document = scans.document();
     let names: Vec<&Value> =
-        document["pois"].as_array().expect("two").iter().map(|scan| &scan["poi"]["name"]).collect();
+        document["results"].as_array().expect("two").iter().map(|scan| &scan["poi"]["name"]).collect();
     assert_eq!(names, ["a", "b"]);
-    assert_eq!(document["pois"][1]["limits"][1]["value"], 1.0);
+    assert_eq!(document["results"][1]["limits"][1]["value"], 1.0);
 }
 
 #[test]

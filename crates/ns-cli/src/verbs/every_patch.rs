@@ -61,7 +61,7 @@ impl GridArgs<'_> {
 /// Returns a table with a row for each patch, and for each of several parameters of interest: the
 /// observed and the median expected CLs or limit.
 fn summary(documents: &[Value]) -> String {
-    let is_of_several = documents.iter().any(|document| document["result"]["pois"].is_array());
+    let is_of_several = documents.iter().any(|document| document["result"]["results"].is_array());
     let number = |value: &Value| optional(value.as_f64(), 5);
     let row = |(patch, result): (&Value, &Value)| {
         let either = |keys: [&str; 2]| keys.map(|key| result[key].clone()).into_iter().find(|value| !value.is_null());
@@ -73,7 +73,7 @@ fn summary(documents: &[Value]) -> String {
         }
         row
     };
-    let results = documents.iter().flat_map(|patch| match patch["result"]["pois"].as_array() {
+    let results = documents.iter().flat_map(|patch| match patch["result"]["results"].as_array() {
         Some(results) => results.iter().map(|result| (patch, result)).collect(),
         None => vec![(patch, &patch["result"])],
     });

@@ -24,7 +24,7 @@ fn several_parameters_of_interest_have_a_document_for_each() {
         let document = both.result();
         for (k, name) in ["mu", "norm_ttbar"].into_iter().enumerate() {
             let alone = examples(&format!("{verb} shapes.json --poi {name}"));
-            assert_eq!(document["pois"][k], without_head(alone.result()), "{verb} {name}");
+            assert_eq!(document["results"][k], without_head(alone.result()), "{verb} {name}");
             assert!(alone.code <= both.code, "{verb}: {} {}", alone.stderr, both.stderr);
         }
     }
@@ -92,7 +92,7 @@ fn every_patch_has_every_parameter_of_interest() {
     let [both, alone] = [&document, &alone].map(|grid| grid["patches"].as_array().expect("patches"));
     assert_eq!((both.len(), alone.len()), (3, 3));
     for (both, alone) in both.iter().zip(alone) {
-        assert_eq!(both["result"]["pois"][1], alone["result"]);
+        assert_eq!(both["result"]["results"][1], alone["result"]);
     }
 }
 

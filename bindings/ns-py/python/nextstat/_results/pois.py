@@ -69,7 +69,7 @@ class PoiResults(Result):
         if len(documents) == 1:
             return documents[0]
         return {
-            "pois": documents,
+            "results": documents,
             "converged": self.converged,
             "warnings": list(self.warnings),
         }
