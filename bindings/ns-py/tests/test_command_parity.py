@@ -382,6 +382,14 @@ def test_evaluations_are_the_commands(root):
         assert point["expected_data"] == expected[i].tolist()
 
 
+def test_an_error_of_every_patch_is_raised_as_the_command_stops(root):
+    files = root / "examples/background.json", root / "examples/signals.json"
+    with pytest.raises(nextstat.NextstatError, match="`--fix` names the parameter `Mu`"):
+        command("hypotest", files[0], "--patchset", files[1], "--every-patch", "--fix", "Mu=1")
+    with pytest.raises(nextstat.ParameterError, match="`fixed` names the parameter `Mu`"):
+        nextstat.every_patch(*files, lambda model: nextstat.hypotest(model, fixed={"Mu": 1.0}))
+
+
 def test_every_patch_is_the_commands_grid(root):
     background, signals = root / "examples/background.json", root / "examples/signals.json"
     document = command("limit", background, "--patchset", signals, "--every-patch")

@@ -137,19 +137,27 @@ impl SignalGrid {
     ///
     /// A patch whose question has no result has its error in the document, and does not stop the
     /// others.
+    ///
+    /// # Errors
+    /// The error of the question, if it is the same for every patch.
     pub fn every_patch<T: Document>(
         &self,
         request: &GridRequest<'_>,
         execution: ExecutionContext<'_>,
         question: impl Fn(&Analysis) -> Result<Answer<T>, Error> + Sync,
-    ) -> GridAnswer {
+    ) -> Result<GridAnswer, Error> {
         let entries = self.set.patches();
         let ask = |entry: &PatchEntry| {
             let model = self.model(entry, request.options)?;
             let answer = question(&Analysis::new(&model, request.settings)?)?;
             Ok((answer.result_document(), answer.analysis.provenance_of(self.workspace_provenance())))
         };
-        let answers = parallel::map(entries.len(), execution, || (), |(), i| ask(&entries[i]));
+        let mut answers = parallel::map(entries.len(), execution, || (), |(), i| ask(&entries[i]));
+        if have_one_error(&answers, request.face)
+            && let Some(Some(Err(error))) = answers.pop()
+        {
+            return Err(error);
+        }
         let mut grid = GridAnswer { n_patches: entries.len(), patches: Vec::new(), provenance: Value::Null };
         let mut first = None;
         for (entry, answer) in entries.iter().zip(answers) {
@@ -167,7 +175,7 @@ impl SignalGrid {
             grid.patches.push(Value::Object(patch));
         }
         grid.provenance = self.with_patchset(first.as_ref());
-        grid
+        Ok(grid)
     }
 
     /// Returns the name and the values by label of a patch.
@@ -201,6 +209,16 @@ impl SignalGrid {
         let file = self.files.workspace.clone();
         WorkspaceProvenance { digest: self.sha256.clone(), file, patches: Vec::new(), patchset: None }
     }
+}
+
+/// Returns `true` if every answer is the same error, worded by `face`.
+fn have_one_error<T>(answers: &[Option<Result<T, Error>>], face: Face) -> bool {
+    let message = |answer: &Option<Result<T, Error>>| match answer {
+        Some(Err(error)) => Some(error.full_message(face)),
+        _ => None,
+    };
+    let Some(first) = answers.first().and_then(message) else { return false };
+    answers.iter().all(|answer| message(answer).as_ref() == Some(&first))
 }
 
 /// What the models of all patches have in common.

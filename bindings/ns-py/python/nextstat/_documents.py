@@ -246,6 +246,7 @@ def every_patch(
     Returns
     -------
     GridResult
+        A patch without a result has its error. An error that is the same for every patch is raised.
 
     Examples
     --------
@@ -265,11 +266,14 @@ def every_patch(
     raw = patches._raw.grid(document_bytes(workspace), [file_of(workspace), patches._file])
     choice = choice_of(measurement, poi, interp_defaults, interpolation)
 
+    errors: dict[str, NextstatError] = {}
+
     def answer(name: str) -> dict[str, Any]:
         head = raw.head(name)
         try:
             return {**head, "result": question(raw.model(name, choice))}
         except NextstatError as error:
+            errors[name] = error
             return {**head, "error": str(error.args[0] if error.args else "")}
 
     tell, names = progress_of(progress, "patch"), patches.names
@@ -277,6 +281,7 @@ def every_patch(
         # Said once for all of them below.
         warnings.simplefilter("ignore", NextstatWarning)
         answers = _answers(answer, names, n_threads, tell)
+    _raise_common(errors, len(names))
     sources = (getattr(found.get("result"), "_provenance", None) for found in answers)
     of_patch = next((source for source in sources if isinstance(source, _nextstat.RawProvenance)), None)
     message = _nextstat.failed_patches(sum(map(is_bad, answers)), len(names))
@@ -292,6 +297,13 @@ def every_patch(
     if message is not None:
         warn(message, 3)
     return GridResult(fields)
+
+
+def _raise_common(errors: Mapping[str, NextstatError], n_patches: int) -> None:
+    """Raises the error of the question, if it is the same for every patch."""
+    found = list(errors.values())
+    if len(found) == n_patches and len({error.args for error in found}) == 1:
+        raise found[0]
 
 
 def _answers(answer: Callable[[str], dict[str, Any]], names: Sequence[str], n_threads: int, tell: Callable[[int, int], object] | None) -> list[dict[str, Any]]:

@@ -296,7 +296,7 @@ fn a_published_grid_has_its_contour() {
     let request = GridRequest { options: &options, settings: &settings, face: Face::Library };
     let execution = ExecutionContext::new(all_threads(), &NoMonitor);
     let answer = signals.every_patch(&request, execution, |analysis| analysis.hypotest(&Default::default()));
-    let exclusion = found(&answer.document());
+    let exclusion = found(&answer.expect("answers").document());
     assert_eq!((exclusion.points.len(), exclusion.left_out.len()), (125, 0));
     for curve in std::iter::once(&exclusion.observed).chain(&exclusion.expected) {
         assert!(!curve.contours.is_empty());

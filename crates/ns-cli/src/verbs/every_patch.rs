@@ -42,7 +42,7 @@ impl GridArgs<'_> {
         let progress = Progress::new(reporter, "patches");
         let request =
             GridRequest { options: &setup.model.options()?, settings: &setup.settings()?, face: Face::Command };
-        let answer = grid.every_patch(&request, ExecutionContext::new(threads.count(), &progress), question);
+        let answer = grid.every_patch(&request, ExecutionContext::new(threads.count(), &progress), question)?;
         drop(progress);
 
         write_result(&answer.document(), output)?;

@@ -85,6 +85,16 @@ snapshot!(fit_with_an_unknown_measurement, "fit", "shapes.json", "--measurement"
 snapshot!(hypotest, "hypotest", "simple.json", "--summary");
 snapshot!(hypotest_by_its_other_name, "cls", "shapes.json", "--test-poi", "2", "--teststat", "q");
 snapshot!(hypotest_of_every_patch, "hypotest", "background.json", "--patchset", "signals.json", "--every-patch");
+snapshot!(
+    hypotest_of_every_patch_with_a_wrong_name,
+    "hypotest",
+    "background.json",
+    "--patchset",
+    "signals.json",
+    "--every-patch",
+    "--fix",
+    "Norm_ttbar=1"
+);
 snapshot!(hypotest_of_every_patch_of_nothing, "hypotest", "background.json", "--every-patch");
 snapshot!(hypotest_without_a_poi, "hypotest", "background.json", "--poi", "none");
 snapshot!(hypotest_of_a_fixed_parameter, "hypotest", "simple.json", "--fix", "mu=1");
