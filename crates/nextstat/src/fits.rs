@@ -187,7 +187,7 @@ impl DataSetFits {
             }
             sink(self, fits)
         })?;
-        summary.ended = ended;
+        summary.counts.ended = ended;
         self.summary = summary;
         Ok(ended)
     }

@@ -91,6 +91,7 @@ pub mod error;
 pub mod evaluate;
 pub mod exclusion;
 pub mod fit;
+mod fit_counts;
 pub mod fits;
 pub mod goodness;
 pub mod hypothesis;

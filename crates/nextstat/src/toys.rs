@@ -346,7 +346,7 @@ impl ToyEnsemble {
             fits.iter().for_each(|fit| summary.count(status(fit.outcome), poi.map(|poi| fit.params[poi])));
             sink(self, fits)
         })?;
-        summary.ended = ended;
+        summary.counts.ended = ended;
         self.summary = summary;
         Ok(ended)
     }

@@ -2,13 +2,13 @@
 
 use crate::Document;
 use crate::document::about;
+use crate::fit_counts::FitCounts;
 use ns_core::Model;
 use ns_inference::FitResult;
 use ns_inference::replicas::ReplicaMoments;
-use ns_inference::toys::RunStatus;
 use ns_translate::toys::{ToyFitStatus, ToyRunIdentity};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// A parameter over the data sets whose fits converged.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -31,16 +31,13 @@ pub struct FitsSummary {
     measurement: String,
     /// The digest of the data sets.
     data_sha256: Value,
-    n_wanted: u64,
-    by_status: [u64; ToyFitStatus::ALL.len()],
+    pub(super) counts: FitCounts,
     moments: ReplicaMoments,
     /// The names of the written parameters (W).
     names: Vec<String>,
     /// The place of the parameter of interest among them.
     poi: Option<usize>,
     nominal: NominalFit,
-    /// How the run ended.
-    pub(super) ended: RunStatus,
 }
 
 /// The fit to the nominal data, with the written parameters (W).
@@ -67,19 +64,17 @@ impl FitsSummary {
         Self {
             measurement: model.measurement.clone(),
             data_sha256: identity.settings.get("data_sha256").cloned().unwrap_or_default(),
-            n_wanted: identity.n_toys,
-            by_status: [0; ToyFitStatus::ALL.len()],
+            counts: FitCounts::new(identity.n_toys),
             moments: ReplicaMoments::new(written.len()),
             names: written.iter().map(|&i| model.parameters.names[i].clone()).collect(),
             poi,
             nominal,
-            ended: RunStatus::Done,
         }
     }
 
     /// Counts a fit with these values of the written parameters (W).
     pub(super) fn add(&mut self, status: ToyFitStatus, bestfit: &[f64]) {
-        self.by_status[usize::from(status.code())] += 1;
+        self.counts.add(status);
         if status == ToyFitStatus::Converged {
             self.moments.add(bestfit);
         }
@@ -88,31 +83,31 @@ impl FitsSummary {
     /// Returns the number of data sets that were fitted.
     #[must_use]
     pub fn n_done(&self) -> u64 {
-        self.by_status.iter().sum()
+        self.counts.n_done()
     }
 
     /// Returns the number of data sets whose fit converged.
     #[must_use]
     pub fn n_converged(&self) -> u64 {
-        self.by_status[0]
+        self.counts.n_converged()
     }
 
     /// Returns the number of data sets whose fit did not converge.
     #[must_use]
     pub fn n_failed(&self) -> u64 {
-        self.n_done() - self.n_converged()
+        self.counts.n_failed()
     }
 
     /// Returns `true` if all data sets were fitted.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.n_done() >= self.n_wanted
+        self.counts.is_complete()
     }
 
     /// Returns `true` if the monitor cancelled the run.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
-        self.ended == RunStatus::Cancelled
+        self.counts.is_interrupted()
     }
 
     /// Returns `true` if every fit converged, that to the nominal data included.
@@ -159,8 +154,8 @@ impl FitsSummary {
     /// Returns what a reader should know before using the fits.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let (n_done, n_wanted) = (self.n_done(), self.n_wanted);
-        let interrupted = (!self.is_complete()).then(|| format!("interrupted after {n_done} of {n_wanted} data sets"));
+        let n_done = self.n_done();
+        let interrupted = self.counts.interrupted("data sets");
         let failed = (self.n_failed() > 0)
             .then(|| format!("the fits of {} of {n_done} data sets did not converge", self.n_failed()));
         let nominal = (!self.nominal.converged).then(|| {
@@ -177,8 +172,6 @@ impl FitsSummary {
     }
 
     pub(super) fn document_fields(&self) -> Value {
-        let failed = ToyFitStatus::ALL.into_iter().zip(self.by_status).skip(1).filter(|(_, n)| *n > 0);
-        let failures: Map<String, Value> = failed.map(|(status, n)| (status.as_str().to_owned(), json!(n))).collect();
         let parameters = self.parameters();
         let poi = self.poi.map(|index| {
             let ParameterSummary { parameter, bestfit, uncertainty, .. } = &parameters[index];
@@ -193,9 +186,9 @@ impl FitsSummary {
             "complete": self.is_complete(),
             "converged": self.converged(),
             "n_data_sets": self.n_done(),
-            "n_data_sets_wanted": self.n_wanted,
+            "n_data_sets_wanted": self.counts.n_wanted,
             "n_failed": self.n_failed(),
-            "failures": failures,
+            "failures": self.counts.failures(),
             "parameters": parameters,
             "correlation": self.correlation(),
             "warnings": self.warnings(),

@@ -3,7 +3,7 @@
 use super::FIXED_AUX;
 use crate::Document;
 use crate::document::about;
-use ns_inference::toys::RunStatus;
+use crate::fit_counts::FitCounts;
 use ns_translate::toys::{ToyFitRecord, ToyFitStatus, ToyRunIdentity};
 use serde_json::{Map, Value, json};
 
@@ -53,14 +53,11 @@ impl Moments {
 pub struct ToysSummary {
     /// What the ensemble is.
     settings: Map<String, Value>,
-    n_wanted: u64,
-    by_status: [u64; ToyFitStatus::ALL.len()],
+    pub(super) counts: FitCounts,
     /// The parameter of interest, if it is among the written ones: its name and its place there.
     poi: Option<(String, usize)>,
     /// Its best-fit values in the toys whose fits converged.
     moments: Moments,
-    /// How the run ended.
-    pub(super) ended: RunStatus,
 }
 
 impl ToysSummary {
@@ -74,8 +71,7 @@ impl ToysSummary {
             let written = settings["parameters"].as_array()?;
             Some((name.to_owned(), written.iter().position(|parameter| parameter == name)?))
         });
-        let by_status = [0; ToyFitStatus::ALL.len()];
-        Self { settings, n_wanted, by_status, poi, moments: Moments::default(), ended: RunStatus::Done }
+        Self { settings, counts: FitCounts::new(n_wanted), poi, moments: Moments::default() }
     }
 
     /// Counts a toy.
@@ -85,7 +81,7 @@ impl ToysSummary {
 
     /// Counts a toy with this value of the parameter of interest.
     pub(super) fn count(&mut self, status: ToyFitStatus, poi: Option<f64>) {
-        self.by_status[usize::from(status.code())] += 1;
+        self.counts.add(status);
         if let (ToyFitStatus::Converged, Some(value)) = (status, poi) {
             self.moments.add(value);
         }
@@ -99,31 +95,31 @@ impl ToysSummary {
     /// Returns the number of toys.
     #[must_use]
     pub fn n_toys(&self) -> u64 {
-        self.by_status.iter().sum()
+        self.counts.n_done()
     }
 
     /// Returns the number of toys whose fit converged.
     #[must_use]
     pub fn n_converged(&self) -> u64 {
-        self.by_status[0]
+        self.counts.n_converged()
     }
 
     /// Returns the number of toys whose fit did not converge.
     #[must_use]
     pub fn n_failed(&self) -> u64 {
-        self.n_toys() - self.n_converged()
+        self.counts.n_failed()
     }
 
     /// Returns `true` if all toys that were wanted are there.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.n_toys() >= self.n_wanted
+        self.counts.is_complete()
     }
 
     /// Returns `true` if the monitor cancelled the run.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
-        self.ended == RunStatus::Cancelled
+        self.counts.is_interrupted()
     }
 
     /// Returns name, mean and width of the parameter of interest over the converged fits; `None` if
@@ -152,9 +148,8 @@ impl ToysSummary {
     /// Returns what a reader should know before using the toys.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let (n_toys, n_wanted) = (self.n_toys(), self.n_wanted);
-        let interrupted = (!self.is_complete()).then(|| format!("interrupted after {n_toys} of {n_wanted} toys"));
-        let others = warnings(n_toys, self.n_failed(), self.settings["aux"] == "fixed");
+        let interrupted = self.counts.interrupted("toys");
+        let others = warnings(self.n_toys(), self.n_failed(), self.settings["aux"] == "fixed");
         interrupted.into_iter().chain(others).collect()
     }
 
@@ -166,8 +161,6 @@ impl ToysSummary {
     }
 
     pub(super) fn document_fields(&self) -> Value {
-        let failed = ToyFitStatus::ALL.into_iter().zip(self.by_status).skip(1).filter(|(_, n)| *n > 0);
-        let failures: Map<String, Value> = failed.map(|(status, n)| (status.as_str().to_owned(), json!(n))).collect();
         let mut fields = self.settings.clone();
         // They are in the head.
         fields.retain(|key, _| !matches!(key.as_str(), "measurement" | "nextstat_version"));
@@ -184,7 +177,7 @@ impl ToysSummary {
             ("converged".to_owned(), json!(self.n_failed() == 0)),
             ("n_toys".to_owned(), json!(self.n_toys())),
             ("n_failed".to_owned(), json!(self.n_failed())),
-            ("failures".to_owned(), Value::Object(failures)),
+            ("failures".to_owned(), self.counts.failures()),
             ("poi".to_owned(), self.poi_field()),
             ("warnings".to_owned(), json!(self.warnings())),
             ("toys".to_owned(), json!([])),

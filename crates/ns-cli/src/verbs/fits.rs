@@ -1,13 +1,13 @@
 //! `nextstat fits`: many data sets of one's own, fitted, to JSON or to a NumPy file.
 
+use super::fit_runs::{self, Ended, end_document};
 use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
 use crate::args::values::source;
 use crate::args::{DeviceArgs, SetupArgs, ThreadArgs, is_npy};
 use crate::error::CliError;
-use crate::output::reporter::{alarm_if, conditions};
 use crate::output::table::{Align, table};
-use crate::output::{OutputArgs, Paint, Progress, Reporter, RowsDocument, escape, with_command};
+use crate::output::{OutputArgs, Paint, Progress, Reporter, RowsDocument, escape};
 use crate::status::Status;
 use clap::Args;
 use nextstat::fits::{DataSetFits, FitsRequest, FitsSummary, ParameterSummary, row};
@@ -15,7 +15,6 @@ use nextstat::number::{measured, optional};
 use nextstat::{Analysis, Error};
 use ns_translate::toys::{ToyFile, ToyFileMode};
 use ns_translate::{DocumentError, DocumentSource, NumberTable, read_bytes, read_number_table};
-use serde_json::json;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -75,8 +74,7 @@ impl Command for FitsArgs {
             None => self.to_json(&analysis, &mut fits)?,
         }
         let summary = fits.summary();
-        let part = file.filter(|_| summary.is_interrupted()).map(|path| format!("{}.part", path.display()));
-        report(summary, part.as_deref(), &conditions(&analysis), &self.output);
+        report(summary, Some(&analysis), file, &self.output);
         Ok(if summary.is_interrupted() { Status::Interrupted } else { Status::done_if(summary.converged()) })
     }
 }
@@ -136,31 +134,14 @@ impl FitsArgs {
         let progress = Progress::new(Reporter::new(&self.output), "data sets");
         fits.run(&progress, |fits, more| more.iter().try_for_each(|fit| document.row(&row(&fits.record(fit)))))?;
         drop(progress);
-        let answer = fits.answer();
-        let device = match &answer {
-            Ok(answer) => answer.device.clone(),
-            Err(error) => Some(json!({"error": error.to_string()})),
-        };
-        let provenance = with_command(&json!({"provenance": analysis.provenance()}))["provenance"].clone();
-        let mut whole = fits.summary().document(provenance);
-        if let Some(device) = device {
-            whole["device"] = device;
-        }
-        document.end(&whole)?;
-        Ok(answer.map(|_| ())?)
+        end_document(document, analysis, fits.answer(), |provenance| fits.summary().document(provenance))
     }
 }
 
-/// Writes the summary of the fits, which begins with its `conditions`; `part` is the file that has
-/// the fits of an interrupted run.
-fn report(fits: &FitsSummary, part: Option<&str>, conditions: &str, output: &OutputArgs) {
-    let mut warnings = fits.warnings();
-    if let (Some(part), Some(first)) = (part, warnings.first_mut()) {
-        first.push_str(&format!("; they are in `{part}`, and `--resume` continues"));
-    }
-    let alarm = alarm_if(!warnings.is_empty(), &warnings);
-    Reporter::new(output)
-        .summary_or_warning(alarm.as_deref(), |paint| conditions.to_owned() + &summary(fits, alarm.as_deref(), paint));
+/// Writes the summary of a run, whose result goes to `file` if that is given.
+fn report(fits: &FitsSummary, analysis: Option<&Analysis>, file: Option<&Path>, output: &OutputArgs) {
+    let ended = Ended { analysis, file, is_interrupted: fits.is_interrupted(), warnings: fits.warnings() };
+    fit_runs::report(ended, output, |alarm, paint| summary(fits, alarm, paint));
 }
 
 /// Formats the counts, the parameters that vary, the one of interest first, and the warnings.

@@ -2,20 +2,19 @@
 
 mod merge;
 
+use super::fit_runs::{self, Ended, end_document};
 use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
 use crate::args::values::{finite, n_toys};
 use crate::args::{DeviceArgs, SetupArgs, ThreadArgs, ToyRunArgs, is_npy};
 use crate::error::CliError;
-use crate::output::reporter::{alarm_if, conditions};
-use crate::output::{OutputArgs, Paint, Progress, Reporter, RowsDocument, escape, with_command};
+use crate::output::{OutputArgs, Paint, Progress, Reporter, RowsDocument, escape};
 use crate::status::Status;
 use clap::{Args, Subcommand, ValueEnum};
 use nextstat::Analysis;
 use nextstat::number::significant;
 use nextstat::toys::{ThrowAt, ToyEnsemble, ToysRequest, ToysSummary, row};
 use ns_translate::toys::{FitRecordFormat, ToyFile};
-use serde_json::json;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -117,8 +116,7 @@ impl ThrowArgs {
             None => self.to_json(&analysis, &mut toys)?,
         }
         let summary = toys.summary();
-        let part = file.filter(|_| summary.is_interrupted()).map(|path| format!("{}.part", path.display()));
-        report(summary, part.as_deref(), &conditions(&analysis), &self.output);
+        report(summary, Some(&analysis), file, &self.output);
         Ok(if summary.is_interrupted() { Status::Interrupted } else { Status::done_if(summary.n_failed() == 0) })
     }
 
@@ -165,31 +163,14 @@ impl ThrowArgs {
         let progress = Progress::new(Reporter::new(&self.output), "toys");
         toys.run(&progress, |toys, fits| fits.iter().try_for_each(|fit| document.row(&row(&toys.record(fit)))))?;
         drop(progress);
-        let answer = toys.answer();
-        let device = match &answer {
-            Ok(answer) => answer.device.clone(),
-            Err(error) => Some(json!({"error": error.to_string()})),
-        };
-        let provenance = with_command(&json!({"provenance": analysis.provenance()}))["provenance"].clone();
-        let mut whole = toys.summary().document(provenance);
-        if let Some(device) = device {
-            whole["device"] = device;
-        }
-        document.end(&whole)?;
-        Ok(answer.map(|_| ())?)
+        end_document(document, analysis, toys.answer(), |provenance| toys.summary().document(provenance))
     }
 }
 
-/// Writes the summary of an ensemble, which begins with its `conditions`; `part` is the file that
-/// has the toys of an interrupted run.
-fn report(toys: &ToysSummary, part: Option<&str>, conditions: &str, output: &OutputArgs) {
-    let mut warnings = toys.warnings();
-    if let (Some(part), Some(first)) = (part, warnings.first_mut()) {
-        first.push_str(&format!("; they are in `{part}`, and `--resume` continues"));
-    }
-    let alarm = alarm_if(!warnings.is_empty(), &warnings);
-    Reporter::new(output)
-        .summary_or_warning(alarm.as_deref(), |paint| conditions.to_owned() + &summary(toys, alarm.as_deref(), paint));
+/// Writes the summary of a run, whose result goes to `file` if that is given.
+fn report(toys: &ToysSummary, analysis: Option<&Analysis>, file: Option<&Path>, output: &OutputArgs) {
+    let ended = Ended { analysis, file, is_interrupted: toys.is_interrupted(), warnings: toys.warnings() };
+    fit_runs::report(ended, output, |alarm, paint| summary(toys, alarm, paint));
 }
 
 /// Formats the counts, the parameter of interest and the warnings.

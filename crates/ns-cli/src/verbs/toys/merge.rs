@@ -69,7 +69,7 @@ impl MergeArgs {
             written?;
             document.end(&summary.document(Value::Null))?;
         }
-        report(&summary, None, "", &self.output);
+        report(&summary, None, None, &self.output);
         Ok(Status::done_if(summary.n_failed() == 0))
     }
 
