@@ -15,6 +15,7 @@ mod every_patch;
 mod every_poi;
 mod exclusion;
 mod fit;
+mod fit_runs;
 mod fits;
 mod gof;
 mod hypotest;

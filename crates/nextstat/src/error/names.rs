@@ -1,0 +1,121 @@
+//! The names that the interfaces give to settings and procedures.
+
+/// The interface that shows an error, which decides how settings and procedures are spelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Face {
+    /// The command: settings are options such as `--fix`.
+    Command,
+    /// Python and Rust: settings are arguments or fields such as `fixed`.
+    Library,
+}
+
+impl Face {
+    pub(crate) fn either<T>(self, command: T, library: T) -> T {
+        match self {
+            Self::Command => command,
+            Self::Library => library,
+        }
+    }
+}
+
+/// A setting named by an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is the field or argument of its name")]
+pub enum Setting {
+    Asimov,
+    AsimovAt,
+    At,
+    Blind,
+    BlindAbove,
+    Bounds,
+    Data,
+    FitChannels,
+    Fixed,
+    Init,
+    Mask,
+    Minos,
+    Parameter,
+    Poi,
+    PoiUncertainty,
+    Mu,
+    Seed,
+}
+
+impl Setting {
+    /// Returns the name that `face` gives the setting.
+    #[must_use]
+    pub fn name(self, face: Face) -> &'static str {
+        let [command, library] = match self {
+            Self::Asimov => ["--asimov", "asimov"],
+            Self::AsimovAt => ["--asimov-at", "params"],
+            Self::At => ["--at", "at"],
+            Self::Blind => ["--blind", "blind"],
+            Self::BlindAbove => ["--blind-above", "blind_above"],
+            Self::Bounds => ["--bounds", "bounds"],
+            Self::Data => ["--data", "data"],
+            Self::FitChannels => ["--fit-channels", "fit_channels"],
+            Self::Fixed => ["--fix", "fixed"],
+            Self::Init => ["--init", "init"],
+            Self::Mask => ["--mask", "mask"],
+            Self::Minos => ["--minos", "minos"],
+            Self::Parameter => ["--parameter", "parameter"],
+            Self::Poi => ["--poi", "poi"],
+            Self::PoiUncertainty => ["--poi-uncertainty", "poi_uncertainty"],
+            Self::Mu => ["--mu", "mu"],
+            Self::Seed => ["--seed", "seed"],
+        };
+        face.either(command, library)
+    }
+}
+
+/// A procedure named by an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is the procedure of its name")]
+pub enum Procedure {
+    Contours,
+    Hypotest,
+    HypotestToys,
+    Limit,
+    Ranking,
+    Scan,
+    Session,
+    Significance,
+    Toys,
+}
+
+impl Procedure {
+    /// Returns the name that `face` gives the procedure.
+    #[must_use]
+    pub fn name(self, face: Face) -> &'static str {
+        let [command, library] = match self {
+            Self::Contours => ["scan --contour", "contours"],
+            Self::Hypotest => ["hypotest", "hypotest"],
+            Self::HypotestToys => ["hypotest-toys", "hypotest_toys"],
+            Self::Limit => ["limit", "upper_limit"],
+            Self::Ranking => ["ranking", "ranking"],
+            Self::Scan => ["scan", "profile_scan"],
+            Self::Session => ["session", "ProfiledDifferentiableSession"],
+            Self::Significance => ["significance", "significance"],
+            Self::Toys => ["toys", "fit_toys"],
+        };
+        face.either(command, library)
+    }
+}
+
+/// A procedure or a setting that needs a parameter of interest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NeedsPoi {
+    /// A procedure.
+    Procedure(Procedure),
+    /// A setting.
+    Setting(Setting),
+}
+
+impl NeedsPoi {
+    pub(super) fn name(self, face: Face) -> &'static str {
+        match self {
+            Self::Procedure(procedure) => procedure.name(face),
+            Self::Setting(setting) => setting.name(face),
+        }
+    }
+}
