@@ -28,7 +28,7 @@ pub(super) fn end_document<T>(
 }
 
 /// How a run ended, for its summary.
-pub(super) struct Ended<'a> {
+pub(super) struct RunEnd<'a> {
     /// The analysis; merged files have none.
     pub(super) analysis: Option<&'a Analysis>,
     /// The NumPy file of the result, if it goes to one.
@@ -39,8 +39,8 @@ pub(super) struct Ended<'a> {
 
 /// Writes the summary of a run: what it was computed with, then the text of `summary`, which is
 /// given the warnings.
-pub(super) fn report(ended: Ended<'_>, output: &OutputArgs, summary: impl Fn(Option<&str>, Paint) -> String) {
-    let Ended { analysis, file, is_interrupted, mut warnings } = ended;
+pub(super) fn report(ended: RunEnd<'_>, output: &OutputArgs, summary: impl Fn(Option<&str>, Paint) -> String) {
+    let RunEnd { analysis, file, is_interrupted, mut warnings } = ended;
     if let (Some(path), Some(first)) = (file.filter(|_| is_interrupted), warnings.first_mut()) {
         first.push_str(&format!("; they are in `{}.part`, and `--resume` continues", path.display()));
     }

@@ -1,6 +1,6 @@
 //! `nextstat fits`: many data sets of one's own, fitted, to JSON or to a NumPy file.
 
-use super::fit_runs::{self, Ended, end_document};
+use super::fit_runs::{self, RunEnd, end_document};
 use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
 use crate::args::values::source;
@@ -140,7 +140,7 @@ impl FitsArgs {
 
 /// Writes the summary of a run, whose result goes to `file` if that is given.
 fn report(fits: &FitsSummary, analysis: Option<&Analysis>, file: Option<&Path>, output: &OutputArgs) {
-    let ended = Ended { analysis, file, is_interrupted: fits.is_interrupted(), warnings: fits.warnings() };
+    let ended = RunEnd { analysis, file, is_interrupted: fits.is_interrupted(), warnings: fits.warnings() };
     fit_runs::report(ended, output, |alarm, paint| summary(fits, alarm, paint));
 }
 

@@ -2,7 +2,7 @@
 
 mod merge;
 
-use super::fit_runs::{self, Ended, end_document};
+use super::fit_runs::{self, RunEnd, end_document};
 use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
 use crate::args::values::{finite, n_toys};
@@ -169,7 +169,7 @@ impl ThrowArgs {
 
 /// Writes the summary of a run, whose result goes to `file` if that is given.
 fn report(toys: &ToysSummary, analysis: Option<&Analysis>, file: Option<&Path>, output: &OutputArgs) {
-    let ended = Ended { analysis, file, is_interrupted: toys.is_interrupted(), warnings: toys.warnings() };
+    let ended = RunEnd { analysis, file, is_interrupted: toys.is_interrupted(), warnings: toys.warnings() };
     fit_runs::report(ended, output, |alarm, paint| summary(toys, alarm, paint));
 }
 
