@@ -11,7 +11,9 @@ use ns_core::spec::ModifierKind;
 use super::combine::repeated_name;
 use super::correlate::{self, Namings, Rule, Unmatched, namings};
 use super::map::{CorrelationMap, DecorrelateRule, MapError, MapProblem, Placed, SameNames, SplitBy};
-use super::report::{CombinationReport, Contribution, Described, RuleOutcome, describe, measurements_of};
+use super::report::{
+    CombinationReport, Contribution, ContributionList, Described, RuleOutcome, describe, measurements_of,
+};
 use super::settings::merged_settings;
 use super::split::{Split, require_effect, require_names, split};
 use super::uses::Uses;
@@ -179,27 +181,22 @@ fn contributions<'m>(
     namings: &[Namings<'m>],
     map: &'m CorrelationMap,
 ) -> Vec<(String, Vec<Contribution<'m>>)> {
-    let mut parameters: Vec<(String, Vec<Contribution<'m>>)> = Vec::new();
-    let mut index: HashMap<String, usize> = HashMap::new();
+    let mut parameters = ContributionList::default();
     for (i, (analysis, namings)) in analyses.iter().zip(namings).enumerate() {
         for name in analysis.uses.names() {
             let naming = namings.get(name);
-            let to = naming.map_or(name, |naming| &naming.to);
-            let at = *index.entry(to.clone()).or_insert_with(|| {
-                parameters.push((to.clone(), Vec::new()));
-                parameters.len() - 1
-            });
             let split = analysis.splits.iter().find(|split| split.parts.contains(name));
-            parameters[at].1.push(Contribution {
+            let found = Contribution {
                 analysis: i,
                 name: name.clone(),
                 used: analysis.uses.get(name).cloned().unwrap_or_default(),
                 rule: naming.and_then(|naming| naming.rule),
                 split: split.map(|split| Rule::Decorrelate(&map.decorrelate[split.rule])),
-            });
+            };
+            parameters.add(naming.map_or(name, |naming| &naming.to), found);
         }
     }
-    parameters
+    parameters.list
 }
 
 /// Refuses a split parameter of interest unless the map says which part is of interest.

@@ -143,6 +143,24 @@ pub(super) struct Contribution<'m> {
     pub(super) split: Option<Rule<'m>>,
 }
 
+/// The parameters of a result with what each is made of, in order of appearance.
+#[derive(Default)]
+pub(super) struct ContributionList<'m> {
+    pub(super) list: Vec<(String, Vec<Contribution<'m>>)>,
+    index: HashMap<String, usize>,
+}
+
+impl<'m> ContributionList<'m> {
+    /// Adds what `parameter` is made of.
+    pub(super) fn add(&mut self, parameter: &str, found: Contribution<'m>) {
+        let at = *self.index.entry(parameter.to_owned()).or_insert(self.list.len());
+        match self.list.get_mut(at) {
+            Some((_, contributions)) => contributions.push(found),
+            None => self.list.push((parameter.to_owned(), vec![found])),
+        }
+    }
+}
+
 /// What a report is made of.
 pub(super) struct Described<'d> {
     pub(super) labels: &'d [&'d str],
@@ -168,21 +186,15 @@ pub(super) fn measurements_of(document: &WorkspaceDocument) -> Vec<MeasurementSu
 #[must_use]
 pub fn report_by_name(analyses: &[(&str, &WorkspaceDocument)], result: &WorkspaceDocument) -> CombinationReport {
     let (labels, documents): (Vec<&str>, Vec<&WorkspaceDocument>) = analyses.iter().copied().unzip();
-    let mut parameters: Vec<(String, Vec<Contribution<'_>>)> = Vec::new();
-    let mut index: HashMap<String, usize> = HashMap::new();
+    let mut parameters = ContributionList::default();
     for (analysis, document) in documents.iter().enumerate() {
         let uses = Uses::of(document);
         for name in uses.names() {
             let used = uses.get(name).cloned().unwrap_or_default();
-            let found = Contribution { analysis, name: name.clone(), used, rule: None, split: None };
-            let at = *index.entry(name.clone()).or_insert(parameters.len());
-            match parameters.get_mut(at) {
-                Some((_, contributions)) => contributions.push(found),
-                None => parameters.push((name.clone(), vec![found])),
-            }
+            parameters.add(name, Contribution { analysis, name: name.clone(), used, rule: None, split: None });
         }
     }
-    let described = Described { labels: &labels, documents: &documents, map: None, parameters: &parameters };
+    let described = Described { labels: &labels, documents: &documents, map: None, parameters: &parameters.list };
     describe(&described, measurements_of(result))
 }
 
