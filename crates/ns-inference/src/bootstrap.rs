@@ -173,15 +173,16 @@ pub fn bootstrap(
     let mut rows = all.chunks_exact_mut(n_bins.max(1));
     for block in blocks {
         let block = block??;
-        for (replica, row) in (0..BLOCK).zip(&mut rows) {
-            row.iter_mut().enumerate().for_each(|(bin, n)| *n = block[bin * BLOCK + replica]);
+        let width = block.len().checked_div(n_bins).unwrap_or(0);
+        for (replica, row) in (0..width).zip(&mut rows) {
+            row.iter_mut().enumerate().for_each(|(bin, n)| *n = block[bin * width + replica]);
         }
     }
     Some(all)
 }
 
-/// Returns the histograms of at most [`BLOCK`] replicas, bin by bin (B × `BLOCK`); `None` if
-/// `monitor` cancelled.
+/// Returns the histograms of at most [`BLOCK`] replicas (N), bin by bin (B × N); `None` if `monitor`
+/// cancelled.
 fn fill(
     events: &BootstrapEvents<'_>,
     n_bins: usize,
@@ -190,15 +191,16 @@ fn fill(
     monitor: &dyn Monitor,
 ) -> Option<Vec<f64>> {
     let mut counts = [0; BLOCK];
-    let mut histograms = vec![0.0; n_bins * BLOCK];
+    let width = replicas.len();
+    let mut histograms = vec![0.0; n_bins * width];
     for (i, bin) in events.bins.iter().enumerate() {
         if i % BETWEEN_QUESTIONS == 0 && monitor.is_cancelled() {
             return None;
         }
         let Some(bin) = *bin else { continue };
-        events.id(i).weights(seed, replicas.start, &mut counts[..replicas.len()]);
+        events.id(i).weights(seed, replicas.start, &mut counts[..width]);
         let event_weight = events.weights.get(i).copied().unwrap_or(1.0);
-        let row = &mut histograms[bin as usize * BLOCK..(bin as usize + 1) * BLOCK];
+        let row = &mut histograms[bin as usize * width..(bin as usize + 1) * width];
         row.iter_mut().zip(&counts).for_each(|(n, count)| *n += event_weight * f64::from(*count));
     }
     Some(histograms)

@@ -12,8 +12,8 @@ use crate::options::{FitOptions, domain_and_start};
 use crate::profile::Profiler;
 use crate::search::Candidates;
 use crate::toys::{
-    BatchWork, DataSets, DevicePrefit, PrefitRequest, RunStatus, ToyRequest, ToyRun, ToySearch, at_aux, aux_scales,
-    in_batches, refit_from,
+    BatchWork, DataSetRequest, DataSetSource, DevicePrefit, PrefitRequest, RunStatus, ToyRun, ToySearch, at_aux,
+    aux_scales, in_batches, refit_from,
 };
 use ns_core::{Data, DataLikelihood, Model};
 use std::ops::{ControlFlow, Range};
@@ -93,7 +93,7 @@ struct StartedTable<'a> {
     scales: Vec<(usize, f64)>,
 }
 
-impl DataSets for StartedTable<'_> {
+impl DataSetSource for StartedTable<'_> {
     fn write(&self, index: u64, out: &mut Data) {
         self.table.write(index as usize, out);
     }
@@ -121,7 +121,7 @@ impl DataSetFitter<'_> {
         let search = ToySearch { n_starts: if explores { 2 } else { 1 }, explores };
         let sets = StartedTable { table, start, scales: aux_scales(model) };
         let prefit = |accelerator: &Accelerator, rows| {
-            let request_of = |toy| ToyRequest { sampler: &sets, toy, search };
+            let request_of = |index| DataSetRequest { source: &sets, index, search };
             PrefitRequest { accelerator, model, options, run, variance_of: None }.free(rows, request_of)
         };
         let work = |likelihood: &mut L, prefit: &DevicePrefit, rows: Range<u64>| {

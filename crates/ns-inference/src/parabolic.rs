@@ -96,7 +96,7 @@ fn rises<L: SearchLikelihood + ?Sized>(
     }
     for at in stepped.iter_mut().flatten() {
         *at = newton_step(search, hessian, &column, i, std::mem::take(&mut at.params));
-        // Not a number where -ln L is infinite.
+        // NaN settles nothing.
         if at.decrease.is_nan() || at.decrease.abs() >= SETTLED {
             at.nll = at.nll.min(conditional(search, i, &at.params));
         }

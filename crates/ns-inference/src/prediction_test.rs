@@ -20,7 +20,7 @@ use std::ops::Range;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PredictionTest {
     /// χ² over all bins, with their correlations; `None` if the covariance does not tell the
-    /// uncertainty of the prediction.
+    /// uncertainty of the prediction, or if a bin has events where none are possible.
     pub statistic: Option<f64>,
     /// Degrees of freedom: bins that expect or have seen anything.
     pub n_dof: usize,
@@ -37,7 +37,7 @@ pub struct PredictionTest {
 pub struct ChannelTest {
     /// The channel's name.
     pub channel: String,
-    /// χ² over its bins; `None` if the covariance does not tell the uncertainty of the prediction.
+    /// χ² over its bins; `None` as in [`PredictionTest`].
     pub statistic: Option<f64>,
     /// Degrees of freedom: bins that expect or have seen anything.
     pub n_dof: usize,
@@ -65,7 +65,7 @@ pub fn test_prediction(model: &Model, data: &Data, fit: FitPoint<'_>, threads: N
     for (c, (expected, gradients)) in parts.into_iter().flatten().enumerate() {
         let first = bins.residuals.len();
         for (bin, b) in model.channel_bins(c).enumerate() {
-            bins.add(data.main[b], expected[bin], gradients.row(bin));
+            bins.add(b, [data.main[b], expected[bin]], gradients.row(bin));
         }
         channels.push(first..bins.residuals.len());
     }
@@ -77,20 +77,25 @@ pub fn test_prediction(model: &Model, data: &Data, fit: FitPoint<'_>, threads: N
     let n_dof = bins.residuals.len();
     let (statistic, p_value) = bins.test(&variance, 0..n_dof);
     let n_few = bins.expected.iter().filter(|lambda| **lambda < FEW_EVENTS).count();
-    let unknown =
-        statistic.is_none().then(|| "the covariance does not tell the uncertainty of the prediction".to_owned());
+    let impossible = bins
+        .impossible(&variance)
+        .map(|(bin, seen)| format!("{}: no events are possible where {seen} were observed", model.place(bin)));
+    let unknown = || (n_dof > 0).then(|| "the covariance does not tell the uncertainty of the prediction".to_owned());
+    let absent = if statistic.is_some() { None } else { impossible.or_else(unknown) };
     PredictionTest {
         statistic,
         n_dof,
         p_value,
         channels: channels.iter().enumerate().map(test).collect(),
-        warnings: few_events(n_few, n_dof).into_iter().chain(unknown).collect(),
+        warnings: few_events(n_few, n_dof).into_iter().chain(absent).collect(),
     }
 }
 
 /// The bins that expect or have seen anything (B).
 #[derive(Default)]
 struct Bins {
+    /// Their indices in the model (B).
+    bins: Vec<usize>,
     /// λ (B).
     expected: Vec<f64>,
     /// n - λ (B).
@@ -100,8 +105,9 @@ struct Bins {
 }
 
 impl Bins {
-    fn add(&mut self, seen: f64, expected: f64, gradient: impl Iterator<Item = (usize, f64)>) {
+    fn add(&mut self, bin: usize, [seen, expected]: [f64; 2], gradient: impl Iterator<Item = (usize, f64)>) {
         if expected > 0.0 || seen > 0.0 {
+            self.bins.push(bin);
             self.expected.push(expected);
             self.residuals.push(seen - expected);
             self.gradients.push(gradient);
@@ -130,6 +136,13 @@ impl Bins {
         variance
     }
 
+    /// Returns the first bin, with its events, that has no variance: χ² is infinite.
+    fn impossible(&self, variance: &[f64]) -> Option<(usize, f64)> {
+        let n = self.bins.len();
+        let found = (0..n).find(|&a| variance[a * n + a] == 0.0)?;
+        Some((self.bins[found], self.residuals[found] + self.expected[found]))
+    }
+
     /// Returns χ² and its p-value over the bins `range`, of which `variance` (B × B) is the
     /// covariance.
     fn test(&self, variance: &[f64], range: Range<usize>) -> (Option<f64>, Option<f64>) {
@@ -139,8 +152,8 @@ impl Bins {
         if len == 0 || part.iter().any(|entry| !entry.is_finite()) {
             return (None, None);
         }
-        // Without a Cholesky factor some bin expects nothing, for certain, and has seen something.
-        let statistic = inverse_form(&part, len, &self.residuals[range]).unwrap_or(f64::INFINITY);
-        (Some(statistic), Some(upper_tail(statistic, len as f64)))
+        // There is no Cholesky factor if a bin has no variance.
+        let statistic = inverse_form(&part, len, &self.residuals[range]);
+        (statistic, statistic.map(|statistic| upper_tail(statistic, len as f64)))
     }
 }

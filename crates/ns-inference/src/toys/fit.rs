@@ -1,7 +1,7 @@
 //! Fits an ensemble of toys, each starting at the parameters at which the toys were thrown.
 
 use super::pilot::{ToySearch, toy_search};
-use super::prefit::{DataSets as _, DevicePrefit, FittedToy, PrefitRequest, ToyRequest, lowest};
+use super::prefit::{DataSetRequest, DataSetSource as _, DevicePrefit, FittedDataSet, PrefitRequest, lowest};
 use super::run::{BatchWork, RunStatus, ToyRun, in_batches};
 use super::throw::ToySampler;
 use crate::accelerator::Accelerator;
@@ -56,7 +56,7 @@ impl ToyFitter<'_> {
     ) -> Result<RunStatus, E> {
         let search = toy_search(self.model, likelihood, self.options, self.sampler, run);
         let prefit = |accelerator: &Accelerator, toys| {
-            let request_of = |toy| ToyRequest { sampler: self.sampler, toy, search };
+            let request_of = |index| DataSetRequest { source: self.sampler, index, search };
             let Self { model, options, uncertainty_of: variance_of, .. } = *self;
             PrefitRequest { accelerator, model, options, run, variance_of }.free(toys, request_of)
         };
@@ -130,7 +130,7 @@ pub(super) fn refit<L: DataLikelihood>(
 pub(crate) fn refit_from<L: DataLikelihood>(
     profiler: &mut Profiler<'_, L>,
     accelerator: &Accelerator,
-    fitted: FittedToy<'_>,
+    fitted: FittedDataSet<'_>,
 ) -> bool {
     profiler.likelihood().set_data(fitted.data);
     let is_final = fitted.is_final && fitted.free.iter().all(|fit| fit.converged);

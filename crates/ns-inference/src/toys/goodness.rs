@@ -7,7 +7,7 @@
 use super::fit::{refit, refit_from};
 use super::p_value::{ToyPValue, threshold};
 use super::pilot::toy_search;
-use super::prefit::{DevicePrefit, PrefitRequest, ToyRequest};
+use super::prefit::{DataSetRequest, DevicePrefit, PrefitRequest};
 use super::run::{BatchWork, RunStatus, ToyRun, in_batches};
 use super::throw::ToySampler;
 use crate::accelerator::Accelerator;
@@ -47,7 +47,7 @@ pub fn goodness_toys<L: DataLikelihood + Clone + Sync>(
     let search = toy_search(model, likelihood, options, sampler, run);
     let (domain, _) = domain_and_start(model, options);
     let prefit = |accelerator: &Accelerator, toys| {
-        let request_of = |toy| ToyRequest { sampler, toy, search };
+        let request_of = |index| DataSetRequest { source: sampler, index, search };
         PrefitRequest { accelerator, model, options, run, variance_of: None }.free(toys, request_of)
     };
     let batch = |likelihood: &mut L, prefit: &DevicePrefit, toys: Range<u64>| {

@@ -9,7 +9,7 @@
 use super::fit::{refit, refit_from};
 use super::p_value::{HypotestToys, ObservedStatistic, StatisticSamples};
 use super::pilot::{ToySearch, toy_search};
-use super::prefit::{DevicePrefit, FittedToy, PrefitRequest, ToyRequest};
+use super::prefit::{DataSetRequest, DevicePrefit, FittedDataSet, PrefitRequest};
 use super::run::{BatchWork, RunStatus, ToyRun, in_batches};
 use super::throw::{AuxTreatment, Ensemble, ToySampler, ToySource};
 use crate::accelerator::Accelerator;
@@ -246,7 +246,7 @@ impl<'a> ToyHypotest<'a> {
         let (domain, _) = domain_and_start(self.model, self.options);
         let request_of = |unit| {
             let HypothesisToy { which, toy } = self.settings.unit(unit);
-            ToyRequest { sampler: &self.hypotheses[which].sampler, toy, search: searches[which] }
+            DataSetRequest { source: &self.hypotheses[which].sampler, index: toy, search: searches[which] }
         };
         let request = PrefitRequest { accelerator, model: self.model, options: self.options, run, variance_of: None };
         let free = request.free(units, request_of)?;
@@ -301,7 +301,7 @@ impl<'a> ToyHypotest<'a> {
         &self,
         profiler: &mut Profiler<'_, L>,
         unit: HypothesisToy,
-        fitted: FittedToy<'_>,
+        fitted: FittedDataSet<'_>,
         accelerator: &Accelerator,
     ) -> ToyTest {
         let HypotestSettings { test_statistic, poi, mu, .. } = self.settings;

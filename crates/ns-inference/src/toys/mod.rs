@@ -27,6 +27,6 @@ pub use throw::{AuxTreatment, Ensemble, ToySampler, ToySource};
 
 pub(crate) use fit::refit_from;
 pub(crate) use pilot::ToySearch;
-pub(crate) use prefit::{DataSets, DevicePrefit, PrefitRequest, ToyRequest};
+pub(crate) use prefit::{DataSetRequest, DataSetSource, DevicePrefit, PrefitRequest};
 pub(crate) use run::{BatchWork, in_batches};
 pub(crate) use throw::{at_aux, aux_scales};

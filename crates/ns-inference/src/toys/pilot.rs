@@ -7,7 +7,7 @@
 //! 1%. If the pilot toys show no difference, the second start is not worth its time. The decision
 //! depends only on the ensemble, not on the requested toys.
 
-use super::prefit::DataSets as _;
+use super::prefit::DataSetSource as _;
 use super::run::ToyRun;
 use super::throw::ToySampler;
 use crate::monitor::WithoutProgress;

@@ -15,7 +15,7 @@ use std::ops::Range;
 const BATCH: u64 = 64;
 
 /// Data sets by their index, and where their fits start.
-pub(crate) trait DataSets: Sync {
+pub(crate) trait DataSetSource: Sync {
     /// Writes the data set with index `index` to `out`.
     fn write(&self, index: u64, out: &mut Data);
 
@@ -38,9 +38,9 @@ pub(crate) struct DevicePrefit {
     is_final: bool,
 }
 
-/// One toy with the results of the accelerator's fits.
+/// One data set with the results of the accelerator's fits.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct FittedToy<'a> {
+pub(crate) struct FittedDataSet<'a> {
     pub(super) data: &'a Data,
     /// The starting points of the free fits.
     pub(super) starts: &'a [Vec<f64>],
@@ -52,10 +52,10 @@ pub(crate) struct FittedToy<'a> {
     pub(super) is_final: bool,
 }
 
-/// A toy to fit: what makes it, its index, and how its minimum is sought.
-pub(crate) struct ToyRequest<'a> {
-    pub(crate) sampler: &'a dyn DataSets,
-    pub(crate) toy: u64,
+/// A data set to fit: what makes it, its index, and how its minimum is sought.
+pub(crate) struct DataSetRequest<'a> {
+    pub(crate) source: &'a dyn DataSetSource,
+    pub(crate) index: u64,
     pub(crate) search: ToySearch,
 }
 
@@ -75,7 +75,7 @@ impl PrefitRequest<'_> {
     pub(crate) fn free<'a>(
         &self,
         units: Range<u64>,
-        request_of: impl Fn(u64) -> ToyRequest<'a> + Sync,
+        request_of: impl Fn(u64) -> DataSetRequest<'a> + Sync,
     ) -> Option<DevicePrefit> {
         let Self { accelerator, run, variance_of, .. } = *self;
         let (domain, start) = domain_and_start(self.model, self.options);
@@ -87,10 +87,10 @@ impl PrefitRequest<'_> {
         };
         let throw = |(): &mut (), batch: usize| -> Vec<(Data, [Vec<f64>; 2])> {
             let one = |unit| {
-                let ToyRequest { sampler, toy, .. } = request_of(unit);
+                let DataSetRequest { source, index, .. } = request_of(unit);
                 let mut data = Data::default();
-                sampler.write(toy, &mut data);
-                let starts = sampler.starts(&data);
+                source.write(index, &mut data);
+                let starts = source.starts(&data);
                 (data, starts)
             };
             of(batch).map(one).collect()
@@ -145,11 +145,11 @@ impl DevicePrefit {
     }
 
     /// Returns the toy of unit `unit`, if it was fitted.
-    pub(crate) fn of(&self, unit: u64) -> Option<FittedToy<'_>> {
+    pub(crate) fn of(&self, unit: u64) -> Option<FittedDataSet<'_>> {
         let i = usize::try_from(unit.checked_sub(self.first)?).ok()?;
         let (data, starts, free) = (self.data.get(i)?, self.starts.get(i)?, self.free.get(i)?);
         let starts = &starts[..free.len()];
-        Some(FittedToy { data, starts, free, conditional: self.conditional.get(i), is_final: self.is_final })
+        Some(FittedDataSet { data, starts, free, conditional: self.conditional.get(i), is_final: self.is_final })
     }
 }
 

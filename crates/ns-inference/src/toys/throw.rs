@@ -6,7 +6,7 @@
 //! large factors.
 
 use super::distribution::{RandomStream, normal, poisson};
-use super::prefit::DataSets;
+use super::prefit::DataSetSource;
 use ns_core::expected::{asimov, expected_main};
 use ns_core::likelihood::{NonFinite, diagnose};
 use ns_core::{Constraint, Data, Model};
@@ -119,7 +119,7 @@ impl ToySampler {
     }
 }
 
-impl DataSets for ToySampler {
+impl DataSetSource for ToySampler {
     fn write(&self, index: u64, out: &mut Data) {
         self.throw(index, out);
     }
