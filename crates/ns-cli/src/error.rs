@@ -76,6 +76,9 @@ pub(crate) enum CliError {
     /// A result that would replace an input.
     #[error("{name} is an input of this command, and the result would replace it")]
     OutputIsInput { name: String },
+    /// Two results for one place.
+    #[error("two results would go to {name}")]
+    OneOutput { name: String },
     /// A grid that does not ascend.
     #[error("the grid starts at {start}, which is not below its end {stop}")]
     EmptyGrid { start: f64, stop: f64 },
@@ -176,7 +179,7 @@ impl CliError {
             Self::Workspace { error, .. } => error.hint(),
             Self::StoredFit { error, .. } => error.hint().map(str::to_owned),
             Self::Exclusion { error, .. } => error.hint(Face::Command),
-            Self::OutputIsInput { .. } => Some("write the result to another file".to_owned()),
+            Self::OneOutput { .. } | Self::OutputIsInput { .. } => Some("write the result to another file".to_owned()),
             Self::NoDocument => Some("name a file, or `-` for standard input".to_owned()),
             Self::NotByToys { .. } => Some("`nextstat hypotest-toys` has the options of tests by toys".to_owned()),
             Self::NoPatchName { path } => Some(format!("`nextstat patchset list {path}` lists the names")),

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Files<'a> {
     read: Vec<&'a Path>,
     written: Vec<PathBuf>,
+    /// The results: not two to one place.
+    results: Vec<PathBuf>,
 }
 
 impl<'a> Files<'a> {
@@ -20,13 +22,24 @@ impl<'a> Files<'a> {
     pub(crate) fn new(input: &'a InputArgs, output: &'a OutputArgs) -> Self {
         let documents = input.workspace.named().into_iter().chain(&input.patch);
         let read = documents.filter_map(path).chain(input.patchset.as_deref()).collect();
-        Self { read, written: output.output_file.iter().cloned().collect() }
+        Self::reads(read, output)
     }
 
     /// Returns the files of a verb that reads `sources`.
     pub(crate) fn of(sources: &[Option<&'a DocumentSource>], output: &'a OutputArgs) -> Self {
         let read = sources.iter().copied().flatten().filter_map(path).collect();
-        Self { read, written: output.output_file.iter().cloned().collect() }
+        Self::reads(read, output)
+    }
+
+    fn reads(read: Vec<&'a Path>, output: &OutputArgs) -> Self {
+        let written: Vec<PathBuf> = output.output_file.iter().cloned().collect();
+        Self { read, results: written.clone(), written }
+    }
+
+    /// Adds the place of the result, which may be standard output or replace an input.
+    pub(crate) fn with_result(mut self, output: &OutputArgs) -> Self {
+        self.results = vec![output.output_file.clone().unwrap_or_else(|| PathBuf::from("-"))];
+        self
     }
 
     /// Adds a document that is read.
@@ -44,6 +57,7 @@ impl<'a> Files<'a> {
     /// Adds a file that is written.
     pub(crate) fn writing(mut self, path: Option<&PathBuf>) -> Self {
         self.written.extend(path.cloned());
+        self.results.extend(path.cloned());
         self
     }
 
@@ -56,11 +70,17 @@ impl<'a> Files<'a> {
         self
     }
 
-    /// Refuses a result that would replace an input.
+    /// Refuses a result that would replace an input, and two results in one place.
     ///
     /// # Errors
-    /// [`CliError::OutputIsInput`] with the name of that file.
+    /// [`CliError::OutputIsInput`] or [`CliError::OneOutput`] with the name of that file.
     pub(crate) fn require_other_output(&self) -> Result<(), CliError> {
+        let is_same = |a: &PathBuf, b: &PathBuf| a == b || same_file::is_same_file(a, b).unwrap_or(false);
+        for (i, path) in self.results.iter().enumerate() {
+            if self.results[..i].iter().any(|other| is_same(other, path)) {
+                return Err(CliError::OneOutput { name: shown(path) });
+            }
+        }
         let is_file = |path: &&PathBuf| fs::metadata(path).is_ok_and(|found| found.is_file());
         let is_read =
             |path: &&PathBuf| self.read.iter().any(|input| same_file::is_same_file(input, path).unwrap_or(false));
@@ -69,6 +89,10 @@ impl<'a> Files<'a> {
             None => Ok(()),
         }
     }
+}
+
+fn shown(path: &Path) -> String {
+    if path.as_os_str() == "-" { "standard output".to_owned() } else { format!("`{}`", path.display()) }
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

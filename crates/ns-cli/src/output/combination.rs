@@ -31,11 +31,11 @@ fn section(title: &str, parameters: &[&CombinedParameter], labels: &[&str]) -> S
     if parameters.is_empty() {
         return String::new();
     }
-    let labels: Vec<String> = labels.iter().map(|label| escape(label)).collect();
+    let headings: Vec<String> = labels.iter().map(|label| escape(label)).collect();
     let has_rules = parameters.iter().any(|found| !found.rules.is_empty());
     let mut columns = vec![("parameter", Align::Left)];
     columns.extend(has_rules.then_some(("rule", Align::Left)));
-    columns.extend(labels.iter().map(|label| (&**label, Align::Left)));
+    columns.extend(headings.iter().map(|label| (&**label, Align::Left)));
     let row = |found: &&CombinedParameter| {
         let mut row = vec![escape(&found.parameter)];
         row.extend(has_rules.then(|| found.rules.join(", ")));
@@ -53,7 +53,7 @@ fn section(title: &str, parameters: &[&CombinedParameter], labels: &[&str]) -> S
 /// Formats what a parameter is in a workspace: its types of modifiers, and its names there if they
 /// are others.
 fn cell(found: &CombinedParameter, label: &str) -> String {
-    let Some(used) = found.uses.iter().find(|used| escape(&used.analysis) == label) else { return "-".to_owned() };
+    let Some(used) = found.uses.iter().find(|used| used.analysis == label) else { return "-".to_owned() };
     let ParameterUse { names, kinds, channels, .. } = used;
     let kinds = match kinds[..] {
         [] => "unused".to_owned(),

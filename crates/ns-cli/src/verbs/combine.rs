@@ -91,7 +91,7 @@ enum JoinArg {
 impl Command for CombineArgs {
     fn files(&self) -> Files<'_> {
         let sources: Vec<Option<&DocumentSource>> = self.workspaces.iter().chain(&self.map).map(Some).collect();
-        Files::of(&sources, &self.output).writing(self.report.as_ref())
+        Files::of(&sources, &self.output).with_result(&self.output).writing(self.report.as_ref())
     }
 
     fn run(self) -> Result<Status, CliError> {
@@ -99,8 +99,8 @@ impl Command for CombineArgs {
         let load = |source: &DocumentSource| CombinationInput::load(source).map_err(CliError::NotRewritable);
         let inputs = self.sources()?.iter().map(load).collect::<Result<_, _>>()?;
         let made = combine(inputs, &request)?;
-        write_report(&made.document(), self.report.as_deref())?;
         write_json(&made.workspace, &self.output)?;
+        write_report(&made.document(), self.report.as_deref())?;
         let reporter = Reporter::new(&self.output);
         reporter.warn(&made.report.warnings);
         reporter.note(|| counts(&made.workspace) + &combination::table(&made.report));

@@ -86,14 +86,14 @@ impl DecorrelateArgs {
 impl Command for DecorrelateArgs {
     fn files(&self) -> Files<'_> {
         // As with `rename`, the workspace may replace itself.
-        Files::default().reading(self.workspace.named()).writing(self.report.as_ref())
+        Files::default().with_result(&self.output).reading(self.workspace.named()).writing(self.report.as_ref())
     }
 
     fn run(self) -> Result<Status, CliError> {
         let input = CombinationInput::load(&self.workspace.source()?).map_err(CliError::NotRewritable)?;
         let made = decorrelate(input, &self.request())?;
-        write_report(&made.document(), self.report.as_deref())?;
         write_json(&made.workspace, &self.output)?;
+        write_report(&made.document(), self.report.as_deref())?;
         Reporter::new(&self.output).note(|| counts(&made.workspace) + &combination::table(&made.report));
         Ok(Status::Done)
     }

@@ -110,22 +110,11 @@ impl Summary<'_> {
         }
         let yields = &self.0.yields;
         text.push_str(&tables(&fit.analysis, &yields.prefit, &yields.postfit, has_bins));
-        text.push_str(&warnings(&self.warnings()));
+        text.push_str(&warnings(&self.0.warnings()));
         if !result.converged {
             let _ = writeln!(text, "\n{}", verdict(result, paint));
         }
         text
-    }
-
-    /// Returns the warnings of the fit, then those of its goodness.
-    fn warnings(&self) -> Vec<String> {
-        let Overview { yields, goodness, comparison } = self.0;
-        // Those of the comparison have those of the stored fit.
-        if let Some(comparison) = comparison {
-            return comparison.warnings.clone();
-        }
-        let of_goodness = goodness.as_ref().map_or(&[][..], |goodness| &goodness.warnings);
-        [&yields.fit.result.warnings[..], of_goodness].concat()
     }
 
     /// Formats the correlations of parameters with a correlation of at least `threshold`, strongest
