@@ -3,11 +3,12 @@
 use crate::answer::Document;
 use crate::error::{NotThisMinimum, Procedure, SettingsError};
 use crate::stored::StoredFit;
-use crate::stored_point::StoredPoint;
+use crate::stored_point::{SAME_VALUE, StoredPoint};
 use crate::{Analysis, Answer, Error};
 use ns_core::Likelihood;
 use ns_inference::hessian::Hessian;
 use ns_inference::monitor::Monitor;
+use ns_inference::options::domain_and_start;
 use ns_inference::parallel::{ExecutionContext, WorkPart};
 use ns_inference::ranking::{self, EarlierFit, ParameterGroup, Ranking, RankingMethods, RankingOptions, RankingPart};
 use serde_json::{Value, json};
@@ -118,7 +119,14 @@ impl Analysis {
         if let Some(name) = point.unmatched.first() {
             return Err(refused(NotThisMinimum::Unmatched { name: name.clone() }));
         }
-        let (domain, names) = (self.domain(), &self.model().parameters.names);
+        let (domain, start) = domain_and_start(self.model(), self.options());
+        let names = &self.model().parameters.names;
+        for i in (0..names.len()).filter(|&i| domain.fixed[i]) {
+            let (name, stored, here) = (names[i].clone(), point.params[i], start[i]);
+            if (stored - here).abs() > SAME_VALUE * (1.0 + here.abs()) {
+                return Err(refused(NotThisMinimum::Fixed { name, stored, here }));
+            }
+        }
         let mut likelihood = self.likelihood()?;
         let mut gradient = vec![0.0; point.params.len()];
         let nll = likelihood.nll_and_grad(&point.params, &mut gradient);

@@ -71,7 +71,9 @@ impl StoredFitError {
         match self {
             Self::NotAFit(_) => Some("`nextstat fit --covariance --output-file fit.json` writes one"),
             Self::Damaged { .. } => Some("a stored fit is what `nextstat fit` or `nextstat report` wrote, unchanged"),
-            Self::NoCovariance => Some("store it with `nextstat fit --covariance`"),
+            Self::NoCovariance => {
+                Some("store it with `nextstat fit --covariance`; a fit that does not determine a parameter has none")
+            }
             _ => None,
         }
     }

@@ -1,10 +1,13 @@
 //! Stored fits as a model sees them: values, uncertainties and covariance of its own parameters.
 
-use crate::error::SettingsError;
+use crate::error::{Setting, SettingsError};
 use crate::stored::StoredFit;
 use crate::{Analysis, Error};
 use ns_inference::options::domain_and_start;
 use ns_inference::pulls::prefit_width;
+
+/// The relative difference of a stored value from a fixed one that its digits may explain.
+pub(crate) const SAME_VALUE: f64 = 1e-9;
 
 /// A stored fit, matched with a model. P is the number of parameters of the model.
 #[derive(Debug, Clone)]
@@ -42,12 +45,30 @@ impl Analysis {
         let covariance = fit.covariance(&matched, width)?;
         let n = matched.params.len();
         let uncertainty = |i: usize| Some(covariance[i * n + i].sqrt()).filter(|width| *width > 0.0);
-        let uncertainties = (0..n).map(uncertainty).collect();
+        let uncertainties: Vec<Option<f64>> = (0..n).map(uncertainty).collect();
+        self.require_conditions(&matched.params, &uncertainties)?;
         let left = fit.left_alone(whole, |i| domain.fixed[i]);
         let of_fit = fit.undetermined().into_iter().chain(left).chain(self.used_hidden(fit));
         let warnings = matched.warnings().into_iter().chain(of_fit).collect();
         let (unmatched, unused) = (matched.unmatched, matched.unused);
         Ok(StoredPoint { params: matched.params, uncertainties, covariance, unmatched, unused, warnings })
+    }
+
+    /// Refuses a stored fit with these values (P) and uncertainties (P) that was not made under the
+    /// conditions of the settings: they would not apply to its numbers.
+    fn require_conditions(&self, params: &[f64], uncertainties: &[Option<f64>]) -> Result<(), SettingsError> {
+        let names = &self.whole_model().parameters.names;
+        for &(i, fixed) in &self.options().fixed {
+            if uncertainties[i].is_some() || (params[i] - fixed).abs() > SAME_VALUE * (1.0 + fixed.abs()) {
+                return Err(SettingsError::StoredElsewhere { setting: Setting::Fixed, name: names[i].clone() });
+            }
+        }
+        for &(i, [lower, upper]) in &self.options().bounds {
+            if !(lower..=upper).contains(&params[i]) {
+                return Err(SettingsError::StoredElsewhere { setting: Setting::Bounds, name: names[i].clone() });
+            }
+        }
+        Ok(())
     }
 
     /// Returns which bins of the whole model (B) `fit` used, if its document tells that it is of

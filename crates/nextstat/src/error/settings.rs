@@ -120,6 +120,13 @@ pub enum SettingsError {
     NoAsimov(NonFinite),
     /// A stored fit that gives no point of the model.
     StoredFit(StoredFitError),
+    /// A stored fit that was not made with this fixed value or range.
+    StoredElsewhere {
+        /// The setting.
+        setting: Setting,
+        /// The parameter.
+        name: String,
+    },
     /// A stored fit that is not the minimum of this likelihood, to which refits would refer.
     NotThisMinimum(NotThisMinimum),
     /// A scan of more than two parameters, or of one against itself.
@@ -204,6 +211,16 @@ pub enum NotThisMinimum {
     Edm {
         /// ½ gᵀH⁻¹g; NaN if -ln L is not finite, negative at a saddle point.
         edm: f64,
+    },
+    /// Another value of a parameter that the measurement fixes.
+    #[error("it has `{name}` at {stored}, and the measurement fixes it at {here}")]
+    Fixed {
+        /// The parameter.
+        name: String,
+        /// The value of the stored fit.
+        stored: f64,
+        /// That of this model.
+        here: f64,
     },
     /// Another uncertainty than that of this likelihood.
     #[error("the uncertainty of `{name}` is {} there and {here:.4} here", .stored.map_or("none".to_owned(), |width| format!("{width:.4}")))]
@@ -381,6 +398,9 @@ impl SettingsError {
                 format!("`{}` names the parameter `{name}`, which is fixed", named(&Setting::Minos))
             }
             Self::StoredFit(error) => error.to_string(),
+            Self::StoredElsewhere { setting, name } => {
+                format!("the stored fit was not made with the `{}` of `{name}`", named(setting))
+            }
             Self::NotThisMinimum(reason) => {
                 format!("the stored fit is not the minimum of this likelihood, to which refits refer: {reason}")
             }
@@ -434,8 +454,8 @@ fn quoted(names: &[impl fmt::Display]) -> String {
 impl fmt::Display for ValuesProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty => f.write_str("a scan needs at least one value"),
-            Self::NotFinite(value) => write!(f, "values of a scan must be finite, got {value}"),
+            Self::Empty => f.write_str("at least one value is needed"),
+            Self::NotFinite(value) => write!(f, "values must be finite, got {value}"),
             Self::NotAscending => f.write_str("a grid needs at least two ascending values"),
         }
     }
@@ -464,6 +484,10 @@ impl Hint for SettingsError {
                 Some(format!("bins are counted from 0: `{channel}[0]` is the first, `{channel}[0:2]` the first two"))
             }
             Self::Vector { name, .. } => Some(format!("name one element, such as `{name}[0]`")),
+            Self::StoredElsewhere { setting, .. } => Some(format!(
+                "a stored fit is not fitted again: leave `{}` out, or store a fit made with it",
+                setting.name(face)
+            )),
             Self::NotThisMinimum(_) => either(
                 "`--method covariance` ranks by the covariance of the stored fit, without refits",
                 "`methods=\"covariance\"` ranks by the covariance of the stored fit, without refits",

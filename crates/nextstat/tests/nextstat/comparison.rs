@@ -240,6 +240,48 @@ fn a_fit_of_other_data_has_no_refits() {
 }
 
 #[test]
+fn conditions_that_a_stored_fit_was_not_made_with_are_refused() {
+    let model = crate::example("shapes");
+    let fixed = Settings { fixed: vec![("jet_energy_scale".to_owned(), 0.5)], ..Settings::default() };
+    let narrow = Settings { bounds: vec![("mu".to_owned(), [0.0, 1.0])], ..Settings::default() };
+    let free = stored(&model, &Settings::default());
+    let ask = |fit: &StoredFit, settings: &Settings, methods: RankingMethods| {
+        let request = RankingRequest { fit: Some(Arc::new(fit.clone())), methods, ..RankingRequest::default() };
+        analysis(&model, settings).ranking(&request, &NoMonitor).map(|_| ()).map_err(|e| e.message(Face::Command))
+    };
+    for methods in [COVARIANCE, RankingMethods::ALL] {
+        let message = ask(&free, &fixed, methods).expect_err("another condition");
+        assert_eq!(message, "the stored fit was not made with the `--fix` of `jet_energy_scale`");
+        let message = ask(&free, &narrow, methods).expect_err("another range");
+        assert_eq!(message, "the stored fit was not made with the `--bounds` of `mu`");
+        ask(&stored(&model, &fixed), &fixed, methods).expect("the condition of the stored fit");
+    }
+    for settings in [&fixed, &narrow] {
+        assert!(
+            analysis(&model, settings).project(&free).is_err() && analysis(&model, settings).compare(&free).is_err()
+        );
+    }
+}
+
+#[test]
+fn an_impossible_bin_has_no_chi_squared_and_is_named() {
+    let channel = |name: &str, yields: f64| {
+        json!({"name": name, "samples": [{"name": "s", "data": [10.0, yields], "modifiers": [
+            {"name": "mu", "type": "normfactor", "data": null}]}]})
+    };
+    let workspace = json!({"version": "1.0.0", "channels": [channel("A", 5.0), channel("B", 0.0)],
+        "observations": [{"name": "A", "data": [9.0, 6.0]}, {"name": "B", "data": [11.0, 3.0]}],
+        "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": []}}]});
+    let model = CompiledModel::from_json(workspace.to_string().as_bytes(), &Default::default()).expect("sound");
+    let fit = stored(&model, &Settings { fit_channels: vec!["A".to_owned()], ..Settings::default() });
+    let document = analysis(&model, &Settings::default()).compare(&fit).expect("a comparison").document();
+    assert_eq!((&document["statistic"], &document["p_value"]), (&Value::Null, &Value::Null));
+    assert!(document["channels"][0]["statistic"].is_number() && document["channels"][1]["statistic"].is_null());
+    let warnings = document["warnings"].to_string();
+    assert!(warnings.contains("no events are possible where 3 were observed"), "{warnings}");
+}
+
+#[test]
 fn asimov_data_of_another_luminosity_have_other_uncertainties() {
     // The same minimum, other counts: the covariance tells.
     let (found, model) = reference();
