@@ -3,11 +3,12 @@
 use nextstat::alarm::Alarm;
 use nextstat::goodness::GoodnessRequest;
 use nextstat::toy_tests::{ToyTestRequest, ToyTestResult};
-use nextstat::toys::{FIXED_AUX, Moments, ThrowAt, ToyOptions, ToyPart, ToysRequest};
+use nextstat::toys::{FIXED_AUX, ThrowAt, ToyOptions, ToyPart, ToysRequest};
 use nextstat::{Analysis, Answer};
 use ns_core::Data;
 use ns_inference::minimize::Outcome;
 use ns_inference::monitor::Monitor;
+use ns_inference::replicas::ReplicaMoments;
 use ns_inference::result::PoiBestFit;
 use ns_inference::toys::{AuxTreatment, ToyFit};
 use numpy::PyArray1;
@@ -134,9 +135,9 @@ fn toys_warnings(n_toys: u64, n_failed: u64, is_aux_fixed: bool) -> Vec<String> 
 /// Returns the mean and the standard deviation of `values`; None for fewer than two.
 #[pyfunction]
 fn mean_and_standard_deviation(values: Vec<f64>) -> Option<(f64, f64)> {
-    let mut moments = Moments::default();
-    values.into_iter().for_each(|value| moments.add(value));
-    moments.of_all().map(Into::into)
+    let mut moments = ReplicaMoments::new(1);
+    values.into_iter().for_each(|value| moments.add(&[value]));
+    Some((moments.mean()[0], moments.standard_deviation(0)?))
 }
 
 /// Fits of toys, with the parameters of all in one matrix (T × P).

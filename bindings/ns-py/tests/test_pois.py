@@ -25,6 +25,13 @@ def test_each_result_is_that_of_the_parameter_alone(both, root):
         results["lumi"]
 
 
+def test_results_of_many_data_sets_have_one_verdict(both):
+    toys = nextstat.every_poi(both, lambda model: nextstat.fit_toys(model, n_toys=5, seed=1))
+    assert toys.converged is True and toys["mu"].converged.shape == (5,)
+    data = nextstat.throw_toys(both, nextstat.fit(both).bestfit, n_toys=2, seed=1)
+    assert nextstat.every_poi(both, lambda model: nextstat.fits(model, data)).converged is True
+
+
 def test_a_function_for_one_warns_that_there_are_several(both):
     with pytest.warns(nextstat.NextstatWarning, match="2 parameters of interest, and this result is for the first, `mu`"):
         nextstat.upper_limit(both)
@@ -50,6 +57,8 @@ def test_limits_at_values_are_those_with_the_parameter_fixed(both):
         alone = nextstat.upper_limit(both, poi="mu", fixed={"norm_ttbar": value})
         assert scan.observed[i] == alone.observed and tuple(scan.expected[i]) == alone.expected
     assert nextstat.limit_scan(both, {"norm_ttbar": values}, threads=1) == scan
+    other = nextstat.limit_scan(both, {"mu": [0.5, 1.5]})
+    assert other.observed.tolist() == nextstat.limit_scan(both.with_poi("norm_ttbar"), {"mu": [0.5, 1.5]}).observed.tolist()
 
 
 def test_values_without_a_limit_are_nan():

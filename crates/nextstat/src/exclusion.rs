@@ -162,7 +162,7 @@ impl Exclusion {
     pub fn of(grid: &Value, request: &ExclusionRequest) -> Result<Self, ExclusionError> {
         let grid = Grid::read(grid)?;
         let cl = grid.level(request.cl)?;
-        let Selection { axes: [x, y], at, mut points, left_out, mut warnings } = grid.select(request)?;
+        let Selection { axes: [x, y], at, mut points, left_out, is_converged, mut warnings } = grid.select(request)?;
         Mesh::new(&places(&points), request.mass_splitting)?;
         let surface = Surface { quantity: grid.quantity, cl, mass_splitting: request.mass_splitting };
         surface.classify(&mut points);
@@ -182,7 +182,7 @@ impl Exclusion {
             points,
             observed,
             expected,
-            converged: left_out.is_empty() && grid.is_complete,
+            converged: left_out.is_empty() && grid.is_complete && is_converged,
             left_out,
             warnings,
             measurement: grid.measurement,

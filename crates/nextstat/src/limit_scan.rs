@@ -12,6 +12,7 @@ use ns_inference::monitor::Monitor;
 use ns_inference::parallel::{self, ExecutionContext};
 use ns_inference::{FitOptions, Problem};
 use serde_json::{Value, json};
+use std::num::NonZeroUsize;
 
 /// Which limits, and at which values of which other parameter.
 ///
@@ -77,8 +78,8 @@ impl LimitScan {
 }
 
 impl Analysis {
-    /// Finds upper limits on the parameter of interest with another parameter fixed at each of
-    /// several values.
+    /// Finds upper limits on the parameter of interest (of several, on the first other one) with
+    /// another parameter fixed at each of several values.
     ///
     /// Each is bit for bit the limit with the parameter fixed there by
     /// [`Settings::fixed`](crate::Settings::fixed), for any number of threads.
@@ -89,7 +90,7 @@ impl Analysis {
     /// parameter.
     pub fn limit_scan(&self, request: &LimitScanRequest, monitor: &dyn Monitor) -> Result<Answer<LimitScan>, Error> {
         request.limit.check()?;
-        let poi = self.varied(None, Procedure::Limit)?;
+        let poi = self.limited(&request.parameter)?;
         let parameter = self.fixed_in_turn(request, poi)?;
         self.require_cpu("a limit")?;
         let likelihood = self.likelihood()?;
@@ -101,8 +102,11 @@ impl Analysis {
         };
         let execution = ExecutionContext::new(self.threads(), monitor);
         let limits = parallel::map(request.values.len(), execution, || (), |(), i| limit(i));
-        let is_another = |i: &usize| ![poi, parameter].contains(i);
-        let unused = self.model().pois.iter().any(is_another).then(|| self.first_of_several()).flatten();
+        let n_limited = self.model().pois.iter().filter(|&&i| i != parameter).count();
+        let unused = (n_limited > 1).then(|| {
+            let (n_pois, name) = (self.model().pois.len(), &self.model().parameters.names[poi]);
+            format!("the model has {n_pois} parameters of interest, and this result is for one of them, `{name}`")
+        });
         let parameter = self.model().parameters.names[parameter].clone();
         let mut warnings = warnings(&parameter, &request.values, &limits);
         warnings.extend(unused);
@@ -119,7 +123,17 @@ impl Analysis {
         monitor: &dyn Monitor,
     ) -> Result<Answer<PoiResults<LimitScan>>, Error> {
         let other = self.model().parameters.index_of(&request.parameter);
-        self.every_poi_but(other, ExecutionContext::SINGLE_THREADED, |analysis| analysis.limit_scan(request, monitor))
+        self.every_poi_but(other, NonZeroUsize::MIN, |analysis| analysis.limit_scan(request, monitor))
+    }
+
+    /// Returns the parameter that the limits are on: the first one of interest that is not `other`,
+    /// if there is one.
+    fn limited(&self, other: &str) -> Result<usize, SettingsError> {
+        let names = &self.model().parameters.names;
+        match self.model().pois.iter().find(|&&poi| names[poi] != other) {
+            Some(&poi) => self.varied(Some(&names[poi]), Procedure::Limit),
+            None => self.varied(None, Procedure::Limit),
+        }
     }
 
     /// Returns the parameter that is fixed at each of the values.

@@ -7,6 +7,7 @@ use crate::settings::index_of;
 use crate::{Analysis, Answer, Error};
 use ns_inference::parallel::{self, ExecutionContext};
 use serde_json::{Value, json};
+use std::num::NonZeroUsize;
 
 /// The results of one question for each parameter of interest, in the order of the model.
 #[derive(Debug, Clone)]
@@ -28,22 +29,21 @@ impl Analysis {
 
     /// Asks the same question for every parameter of interest, with the others profiled.
     ///
-    /// Each answer is bit for bit that of a model with this parameter of interest only. `execution`
-    /// distributes the parameters over threads, each of which answers on its own; questions with
-    /// threads of their own are asked with [`ExecutionContext::SINGLE_THREADED`].
+    /// Each answer is bit for bit that of a model with this parameter of interest only, but hidden
+    /// bins are those of all of them. The parameters are distributed over `threads`, each of which
+    /// answers on its own; questions with threads of their own are asked one after the other.
     ///
     /// ```
     /// use nextstat::hypothesis::LimitRequest;
     /// use nextstat::{Analysis, CompileOptions, CompiledModel, PoiChoice, Settings};
-    /// use ns_inference::parallel::ExecutionContext;
+    /// use std::num::NonZeroUsize;
     ///
     /// # let workspace = std::fs::read("../../examples/shapes.json").unwrap();
     /// let pois = ["mu", "norm_ttbar"].map(str::to_owned).to_vec();
     /// let options = CompileOptions { poi: PoiChoice::Named(pois), ..Default::default() };
     /// let model = CompiledModel::from_json(&workspace, &options)?;
     /// let analysis = Analysis::new(&model, &Settings::default())?;
-    /// let limits = analysis
-    ///     .every_poi(ExecutionContext::SINGLE_THREADED, |analysis| analysis.limit(&LimitRequest::default()))?;
+    /// let limits = analysis.every_poi(NonZeroUsize::MIN, |analysis| analysis.limit(&LimitRequest::default()))?;
     /// let [mu, norm] = [0, 1].map(|k| limits.result.answers[k].result.observed.unwrap());
     /// assert!((mu - 2.857).abs() < 0.001 && norm > 1.0);
     /// # Ok::<(), nextstat::Error>(())
@@ -53,17 +53,17 @@ impl Analysis {
     /// The first error of a question.
     pub fn every_poi<T: Send>(
         &self,
-        execution: ExecutionContext<'_>,
+        threads: NonZeroUsize,
         question: impl Fn(&Self) -> Result<Answer<T>, Error> + Sync,
     ) -> Result<Answer<PoiResults<T>>, Error> {
-        self.every_poi_but(None, execution, question)
+        self.every_poi_but(None, threads, question)
     }
 
     /// Asks the same question for every parameter of interest but `other`.
     pub(crate) fn every_poi_but<T: Send>(
         &self,
         other: Option<usize>,
-        execution: ExecutionContext<'_>,
+        threads: NonZeroUsize,
         question: impl Fn(&Self) -> Result<Answer<T>, Error> + Sync,
     ) -> Result<Answer<PoiResults<T>>, Error> {
         let all = &self.model().pois;
@@ -71,7 +71,9 @@ impl Analysis {
             [] | [_] => vec![self.clone()],
             pois => pois.iter().filter(|&&poi| Some(poi) != other).map(|&poi| self.of_poi(poi)).collect(),
         };
+        let execution = ExecutionContext::with_threads(threads);
         let answers = parallel::map(asked.len(), execution, || (), |(), i| question(&asked[i]));
+        // Nothing cancels them.
         let answers = answers.into_iter().flatten().collect::<Result<Vec<Answer<T>>, Error>>()?;
         let stored = answers.first().and_then(|answer| answer.analysis.stored_fit());
         let analysis = stored.map_or_else(|| self.clone(), |fit| self.referring_to(fit));

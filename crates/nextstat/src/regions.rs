@@ -81,7 +81,9 @@ fn bins_above(
         expected_main(model, &point)
     };
     let (both, background) = (expected(1.0), expected(0.0));
-    Ok(both.iter().zip(&background).map(|(both, b)| measure.of(both - b, *b) >= value).collect())
+    // A measure that is not a number hides the bin.
+    let is_below = |both: f64, b: f64| measure.of(both - b, b) < value;
+    Ok(both.iter().zip(&background).map(|(both, b)| !is_below(*both, *b)).collect())
 }
 
 /// Returns `data` with NaN in the bins that are `hidden` (B).

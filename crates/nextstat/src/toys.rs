@@ -22,7 +22,7 @@ use std::ops::Range;
 
 mod summary;
 
-pub use summary::{Moments, ToysSummary, warnings};
+pub use summary::{ToysSummary, warnings};
 
 /// The warning about toys with fixed auxiliary data.
 pub const FIXED_AUX: &str =

@@ -71,16 +71,13 @@ def _fields(names, results, measurement):
 
     pairs = list(zip(names, results))
     said = [attributed(name, text) for name, found in pairs for text in getattr(found, "warnings", ())]
-    alarms = [
-        attributed(name, found._alarm or "a fit did not converge")
-        for name, found in pairs
-        if found._alarm is not None
-    ]
+    alarms = [attributed(name, found._alarm) for name, found in pairs if found._alarm is not None]
     return {
         "names": names,
         "results": results,
         "measurement": measurement,
-        "converged": all(getattr(found, "converged", True) for found in results),
+        # Of many data sets, a result has an entry for each.
+        "converged": all(found._document().get("converged", True) for found in results),
         "warnings": tuple(said),
         "alarm": "; ".join(alarms) or None,
         "provenance": _Provenance(names, results[0]),

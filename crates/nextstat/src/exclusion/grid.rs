@@ -34,6 +34,7 @@ struct Patch {
     name: String,
     values: Map<String, Value>,
     outcome: Result<Values, String>,
+    is_converged: bool,
 }
 
 /// Observed and expected CLs or limits.
@@ -50,6 +51,8 @@ pub(super) struct Selection {
     /// Sorted by x, then by y, without two at the same place.
     pub(super) points: Vec<ExclusionPoint>,
     pub(super) left_out: Vec<LeftOut>,
+    /// Whether every result has all its numbers.
+    pub(super) is_converged: bool,
     pub(super) warnings: Vec<String>,
 }
 
@@ -108,11 +111,12 @@ impl Grid {
         if known.len() < 3 {
             return Err(ExclusionError::TooFew { n_points: known.len() });
         }
+        let is_converged = known.iter().all(|(patch, _)| patch.is_converged);
         let axes = axes(&known.iter().map(|(patch, _)| *patch).collect::<Vec<_>>(), request)?;
         let points = known.into_iter().map(|(patch, values)| Ok((patch, values.at(patch, &axes)?)));
         let points = points.collect::<Result<_, ExclusionError>>()?;
         let warnings = self.warnings(&left_out);
-        Ok(Selection { points: distinct(points, &axes)?, axes, at, left_out, warnings })
+        Ok(Selection { points: distinct(points, &axes)?, axes, at, left_out, is_converged, warnings })
     }
 
     /// Returns the patches with the values `wanted`, and these as the patches have them.
@@ -162,10 +166,15 @@ impl Patch {
         let result = &entry["result"];
         let outcome = match (entry["error"].as_str(), result["converged"].as_bool()) {
             (Some(reason), _) => Err(reason.to_owned()),
-            (None, Some(false)) => Err("a fit did not converge".to_owned()),
+            (None, Some(false)) => match Values::read(result, quantity, &format!("{pointer}/result"))? {
+                // Of six limits, some may be missing.
+                values if quantity == Quantity::Limit && !values.is_empty() => Ok(values),
+                _ => Err("a fit did not converge".to_owned()),
+            },
             (None, _) => Ok(Values::read(result, quantity, &format!("{pointer}/result"))?),
         };
-        Ok(Self { name, values, outcome })
+        let is_converged = result["converged"].as_bool() != Some(false);
+        Ok(Self { name, values, outcome, is_converged })
     }
 
     /// Returns the value of `label`, which is a finite number.
@@ -180,6 +189,10 @@ impl Patch {
 }
 
 impl Values {
+    fn is_empty(&self) -> bool {
+        self.observed.is_none() && self.expected.iter().all(Option::is_none)
+    }
+
     fn read(entry: &Value, quantity: Quantity, pointer: &str) -> Result<Self, ExclusionError> {
         let [observed, expected] = keys(quantity);
         let read = |value: &Value, place: String| match (value, value.as_f64()) {

@@ -162,7 +162,9 @@ impl FitsSummary {
             let why = self.nominal.warnings.join("; ");
             format!("the fit to the nominal data, at whose minimum fits should start, did not converge: {why}")
         });
-        [interrupted, failed, nominal].into_iter().flatten().collect()
+        let of_nominal = self.nominal.warnings.iter().map(|warning| format!("nominal data: {warning}"));
+        let of_nominal = of_nominal.filter(|_| self.nominal.converged);
+        [interrupted, failed, nominal].into_iter().flatten().chain(of_nominal).collect()
     }
 
     /// Returns the document; `data_sets` is empty.

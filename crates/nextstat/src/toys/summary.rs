@@ -4,6 +4,7 @@ use super::FIXED_AUX;
 use crate::Document;
 use crate::document::about;
 use crate::fit_counts::FitCounts;
+use ns_inference::replicas::ReplicaMoments;
 use ns_translate::toys::{ToyFitRecord, ToyFitStatus, ToyRunIdentity};
 use serde_json::{Map, Value, json};
 
@@ -15,39 +16,6 @@ pub fn warnings(n_toys: u64, n_failed: u64, is_aux_fixed: bool) -> Vec<String> {
     failed.into_iter().chain(aux).collect()
 }
 
-/// Mean and standard deviation of values that come one by one (Welford, Technometrics 4 (1962)
-/// 419).
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Moments {
-    n: u64,
-    mean: f64,
-    /// The sum of the squared deviations from the mean.
-    squares: f64,
-}
-
-impl Moments {
-    /// Adds a value.
-    pub fn add(&mut self, value: f64) {
-        self.n += 1;
-        let deviation = value - self.mean;
-        self.mean += deviation / self.n as f64;
-        self.squares += deviation * (value - self.mean);
-    }
-
-    /// Returns the mean and the standard deviation, the latter with n - 1; `None` for fewer than
-    /// two values.
-    ///
-    /// ```
-    /// let mut moments = nextstat::toys::Moments::default();
-    /// [1.0, 2.0, 3.0].into_iter().for_each(|value| moments.add(value));
-    /// assert_eq!(moments.of_all(), Some([2.0, 1.0]));
-    /// ```
-    #[must_use]
-    pub fn of_all(&self) -> Option<[f64; 2]> {
-        (self.n > 1).then(|| [self.mean, (self.squares / (self.n as f64 - 1.0)).sqrt()])
-    }
-}
-
 /// Counts, mean and width of an ensemble of toys, with its diagnosis.
 #[derive(Debug, Clone)]
 pub struct ToysSummary {
@@ -57,7 +25,7 @@ pub struct ToysSummary {
     /// The parameter of interest, if it is among the written ones: its name and its place there.
     poi: Option<(String, usize)>,
     /// Its best-fit values in the toys whose fits converged.
-    moments: Moments,
+    moments: ReplicaMoments,
 }
 
 impl ToysSummary {
@@ -71,7 +39,7 @@ impl ToysSummary {
             let written = settings["parameters"].as_array()?;
             Some((name.to_owned(), written.iter().position(|parameter| parameter == name)?))
         });
-        Self { settings, counts: FitCounts::new(n_wanted), poi, moments: Moments::default() }
+        Self { settings, counts: FitCounts::new(n_wanted), poi, moments: ReplicaMoments::new(1) }
     }
 
     /// Counts a toy.
@@ -83,7 +51,7 @@ impl ToysSummary {
     pub(super) fn count(&mut self, status: ToyFitStatus, poi: Option<f64>) {
         self.counts.add(status);
         if let (ToyFitStatus::Converged, Some(value)) = (status, poi) {
-            self.moments.add(value);
+            self.moments.add(&[value]);
         }
     }
 
@@ -126,8 +94,8 @@ impl ToysSummary {
     /// it was not written or fewer than two fits converged.
     #[must_use]
     pub fn poi(&self) -> Option<(&str, f64, f64)> {
-        let ((name, _), [mean, width]) = self.poi.as_ref().zip(self.moments.of_all())?;
-        Some((name, mean, width))
+        let ((name, _), width) = self.poi.as_ref().zip(self.moments.standard_deviation(0))?;
+        Some((name, self.moments.mean()[0], width))
     }
 
     /// Returns the parameter of interest of the document; `null` if the model has none.

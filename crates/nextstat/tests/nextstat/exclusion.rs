@@ -246,6 +246,24 @@ fn signals_without_results_are_left_out_and_named() {
 }
 
 #[test]
+fn limits_that_were_found_count_where_others_were_not() {
+    let mut document = grid(&square(6), |[x, _]| level() - x);
+    for patch in document["patches"].as_array_mut().expect("patches") {
+        let x = patch["values"]["a"].as_f64().expect("a number");
+        patch["result"] = json!({"converged": true, "level": 0.05, "observed": x.exp(), "expected": vec![x.exp(); 5]});
+    }
+    let whole = found(&document);
+    let part = &mut document["patches"][9]["result"];
+    (part["converged"], part["expected"][4]) = (json!(false), Value::Null);
+    let exclusion = found(&document);
+    assert!(whole.converged && !exclusion.converged && exclusion.left_out.is_empty());
+    assert_eq!(exclusion.observed, whole.observed);
+    assert_eq!(exclusion.warnings, ["expected +2σ: 1 of 49 signals without a value left out"]);
+    document["patches"][9]["result"] = json!({"converged": false, "level": 0.05, "observed": null, "expected": null});
+    assert_eq!(found(&document).left_out[0].patch, "s0009");
+}
+
+#[test]
 fn a_grid_without_a_boundary_says_so() {
     for (shift, said) in [(5.0, "every"), (-5.0, "no")] {
         let exclusion = found(&grid(&square(3), |_| level() + shift));

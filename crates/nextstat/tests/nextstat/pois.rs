@@ -8,11 +8,10 @@ use nextstat::settings::{AsimovPoi, AsimovPoint};
 use nextstat::{
     Analysis, Answer, CompileOptions, CompiledModel, DataSource, Document, Error, Hint, NoMonitor, PoiChoice, Settings,
 };
-use ns_inference::parallel::ExecutionContext;
 use serde_json::{Value, json};
 use std::num::NonZeroUsize;
 
-const THREADS: ExecutionContext<'static> = ExecutionContext::with_threads(NonZeroUsize::new(3).unwrap());
+const THREADS: NonZeroUsize = NonZeroUsize::new(3).unwrap();
 
 /// A channel with signals, each a name with yields and the parameter that scales it, and a
 /// background with an uncertainty `xs`.
@@ -174,6 +173,14 @@ fn the_scanned_parameter_may_be_of_interest_too() {
 }
 
 #[test]
+fn a_scan_of_one_parameter_of_interest_limits_the_next_one() {
+    let request = LimitScanRequest::new("a", vec![0.0, 1.0]);
+    let of_two = analysis(&["a", "b"], &Settings::default()).limit_scan(&request, &NoMonitor).expect("limits");
+    let of_one = analysis(&["b"], &Settings::default()).limit_scan(&request, &NoMonitor).expect("limits");
+    assert_eq!(of_two.result_document(), of_one.result_document());
+}
+
+#[test]
 fn values_without_a_limit_are_said_and_not_interpolated() {
     // At b = -10 the second bin of channel B has 120 events less than the background of 45.
     let settings = Settings { bounds: vec![("b".to_owned(), [-10.0, 10.0])], ..Settings::default() };
@@ -237,7 +244,7 @@ fn mistakes_about_parameters_of_interest_are_explained() {
             Some(format!("{unknown} `b`?")),
         ),
         (at("a", &[0.0], &free), "`at` names `a`, the parameter that the limits are on", Some(poi.to_owned())),
-        (at("b", &[], &free), "a scan needs at least one value", None),
+        (at("b", &[], &free), "at least one value is needed", None),
         (at("b", &[0.0, f64::NAN], &free), "`at` sets `b` to NaN, which is not a finite number", None),
         (at("b", &[0.0, 11.0], &free), "`at` sets `b` to 11, outside its range, 0 to 10", Some(range.to_owned())),
         (at("b", &[0.0], &fixed), "`at` and `fixed` both fix `b`", None),

@@ -16,9 +16,9 @@ use nextstat::Answer;
 use nextstat::hypothesis::HypotestRequest;
 use nextstat::number::{optional, significant};
 use ns_inference::hypotest::HypotestResult;
-use ns_inference::parallel::ExecutionContext;
 use ns_inference::test_statistic::TestStatistic;
 use std::fmt::Write;
+use std::num::NonZeroUsize;
 
 /// Labels of the five expected values.
 pub(super) const BAND: [&str; 5] = ["-2 sigma", "-1 sigma", "expected", "+1 sigma", "+2 sigma"];
@@ -106,13 +106,10 @@ impl Command for HypotestArgs {
         let request = HypotestRequest { mu: self.mu, statistic: self.test_stat.into() };
         if self.patches.every_patch {
             let grid = GridArgs { setup: &self.setup, threads: &self.threads, output: &self.output };
-            return grid.run(|analysis| {
-                analysis.every_poi(ExecutionContext::SINGLE_THREADED, |analysis| analysis.hypotest(&request))
-            });
+            return grid.run(|analysis| analysis.every_poi(NonZeroUsize::MIN, |analysis| analysis.hypotest(&request)));
         }
         let analysis = self.setup.on_cpu(&self.threads)?;
-        let execution = ExecutionContext::with_threads(self.threads.count());
-        let answer = analysis.every_poi(execution, |analysis| analysis.hypotest(&request))?;
+        let answer = analysis.every_poi(self.threads.count(), |analysis| analysis.hypotest(&request))?;
         every_poi::write(&answer, &self.output, |answer, _| summary(answer))?;
         Ok(Status::done_if(answer.result.answers.iter().all(|answer| answer.result.converged)))
     }

@@ -17,9 +17,9 @@ use nextstat::hypothesis::LimitRequest;
 use nextstat::limit_scan::LimitScanRequest;
 use nextstat::number::{optional, significant};
 use ns_inference::limit::LimitResult;
-use ns_inference::parallel::ExecutionContext;
 use ns_inference::test_statistic::TestStatistic;
 use std::fmt::Write;
+use std::num::NonZeroUsize;
 
 /// Arguments of `limit`.
 #[derive(Debug, Args)]
@@ -99,17 +99,14 @@ impl Command for LimitArgs {
         };
         if self.patches.every_patch {
             let grid = GridArgs { setup: &self.setup, threads: &self.threads, output: &self.output };
-            return grid.run(|analysis| {
-                analysis.every_poi(ExecutionContext::SINGLE_THREADED, |analysis| analysis.limit(&request))
-            });
+            return grid.run(|analysis| analysis.every_poi(NonZeroUsize::MIN, |analysis| analysis.limit(&request)));
         }
         let analysis = self.setup.on_cpu(&self.threads)?;
         if let Some(FixedValues { name, values }) = self.at {
             let request = LimitScanRequest { limit: request, parameter: name, values };
             return limit_scan::run(&analysis, &request, &self.output);
         }
-        let execution = ExecutionContext::with_threads(self.threads.count());
-        let answer = analysis.every_poi(execution, |analysis| analysis.limit(&request))?;
+        let answer = analysis.every_poi(self.threads.count(), |analysis| analysis.limit(&request))?;
         every_poi::write(&answer, &self.output, |answer, _| summary(answer))?;
         Ok(Status::done_if(answer.result.answers.iter().all(|answer| answer.result.converged)))
     }

@@ -12,9 +12,9 @@ use crate::status::Status;
 use clap::{Args, ValueEnum};
 use nextstat::number::{measured, optional, significant};
 use nextstat::ranking::RankingRequest;
-use ns_inference::parallel::ExecutionContext;
 use ns_inference::ranking::{GroupImpact, Impacts, Ranking, RankingEntry, RankingMethods};
 use std::fmt::Write as _;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -97,7 +97,7 @@ impl Command for RankingArgs {
         let from = self.from.as_deref().unwrap_or(Path::new(""));
         // A ranking has threads of its own.
         let answer = analysis
-            .every_poi(ExecutionContext::SINGLE_THREADED, |analysis| analysis.ranking(&request, &progress))
+            .every_poi(NonZeroUsize::MIN, |analysis| analysis.ranking(&request, &progress))
             .map_err(in_fit(from))?;
         drop(progress);
 

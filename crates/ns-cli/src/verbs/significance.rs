@@ -14,7 +14,6 @@ use nextstat::Answer;
 use nextstat::hypothesis::SignificanceRequest;
 use nextstat::number::{optional, significant};
 use ns_inference::hypotest::SignificanceResult;
-use ns_inference::parallel::ExecutionContext;
 use std::fmt::Write;
 
 /// Arguments of `significance`.
@@ -43,8 +42,7 @@ impl Command for SignificanceArgs {
     fn run(self) -> Result<Status, CliError> {
         let request = SignificanceRequest { mu: self.mu };
         let analysis = self.setup.on_cpu(&self.threads)?;
-        let execution = ExecutionContext::with_threads(self.threads.count());
-        let answer = analysis.every_poi(execution, |analysis| analysis.significance(&request))?;
+        let answer = analysis.every_poi(self.threads.count(), |analysis| analysis.significance(&request))?;
         every_poi::write(&answer, &self.output, |answer, _| summary(answer))?;
         Ok(Status::done_if(answer.result.answers.iter().all(|answer| answer.result.converged)))
     }

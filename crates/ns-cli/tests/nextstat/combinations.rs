@@ -213,6 +213,8 @@ fn mistakes_in_splits_are_explained() {
         &["atlas.json", "-m", "btag", "--part", "SR=SR_A"],
         &["atlas.json", "-m", "btag", "-s", "signal"],
         &["atlas.json", "-m", "btag", "--report", "atlas.json"],
+        &["atlas.json", "-m", "btag", "--report", "-"],
+        &["atlas.json", "-m", "btag", "--report", "split.json", "-o", "split.json"],
     ] {
         let run = nextstat(folder.path(), &[&["decorrelate"], arguments].concat());
         assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{arguments:?}");

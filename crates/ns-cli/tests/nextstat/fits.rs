@@ -123,7 +123,13 @@ fn failed_fits_are_exit_code_1() {
     fs::write(scratch.path("data.txt"), "60 0\n60 1\n").expect("writable");
     let run = examples(&["fits", &scratch.path("ws.json"), "--data", &scratch.path("data.txt")]);
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    assert_eq!(run.stderr, "warning: the fits of 1 of 2 data sets did not converge\n");
+    assert_eq!(
+        run.stderr,
+        concat!(
+            "warning: the fits of 1 of 2 data sets did not converge; nominal data: `mu` is at its lower bound 0; ",
+            "its uncertainty is not defined\n"
+        )
+    );
     let document = run.result();
     assert_eq!((&document["converged"], &document["data_sets"][1]["bestfit"][0]), (&Value::Bool(false), &Value::Null));
     assert_eq!(document["data_sets"][1]["outcome"], "not_finite");
