@@ -48,7 +48,7 @@ def run(config=HERE / "config.yml"):
     built = nextstat.build.build(config)
     print(built.summary())
     model = built.model()
-    results = {"check": nextstat.check(model), **blinded(model), **unblinded(model)}
+    results = {"check": nextstat.check(model, blind="SR"), **blinded(model), **unblinded(model)}
     return model, results
 
 

@@ -24,6 +24,7 @@ use crate::error;
 use crate::interrupt::{Watch, in_parts};
 use crate::memory::{filled, room};
 use crate::numbers::{HasAux, data, data_sets, point, points, shown};
+use crate::settings::analysis;
 
 /// A statistical model with its observed data: immutable, shared by threads.
 ///
@@ -383,11 +384,12 @@ impl PyModel {
         fields(py, &summary.map_err(|problem| error::compile(py, &problem))?)
     }
 
-    /// Returns the findings of `nextstat check`.
+    /// Returns the findings of `nextstat check`, under settings that say what is hidden.
     #[pyo3(name = "_check")]
-    fn check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn check<'py>(&self, py: Python<'py>, settings: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
         let watch = Arc::new(Watch::asking()?);
-        let found = py.detach(|| self.compiled.check(Some(watch.clone())));
+        let analysis = analysis(py, self, settings)?;
+        let found = py.detach(|| analysis.check(Some(watch.clone())));
         if let Some(error) = watch.raised() {
             return Err(error);
         }

@@ -174,6 +174,11 @@ impl Analysis {
         self.whole.as_ref().map_or(self.model(), |whole| whole.model.model())
     }
 
+    /// Returns the model with all its bins and its workspace.
+    pub(crate) fn whole_compiled(&self) -> &CompiledModel {
+        self.whole.as_ref().map_or(&self.model, |whole| &whole.model)
+    }
+
     /// Returns which bins of the whole model (B) are masked; `None` if none are.
     #[must_use]
     pub fn masked_bins(&self) -> Option<&[bool]> {

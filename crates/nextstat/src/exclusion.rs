@@ -24,6 +24,7 @@ pub use error::ExclusionError;
 pub use mesh::{Contour, ExclusionCurve};
 
 use crate::document::{VERSION, about, to_document};
+use crate::provenance::label_of;
 use grid::{Grid, Selection};
 use mesh::Mesh;
 use serde::Serialize;
@@ -155,6 +156,12 @@ impl Exclusion {
         Self::of(&grid, request)
     }
 
+    /// Returns the provenance of the grid.
+    #[must_use]
+    pub fn grid_provenance(&self) -> &Value {
+        &self.provenance["grid"]
+    }
+
     /// Finds the contours of a grid of signals, in its document.
     ///
     /// # Errors
@@ -167,7 +174,7 @@ impl Exclusion {
         let surface = Surface { quantity: grid.quantity, cl, mass_splitting: request.mass_splitting };
         surface.classify(&mut points);
         let mut notes = Notes::default();
-        let observed = surface.curve("observed", &points, |point| point.observed, &mut notes);
+        let observed = surface.curve(label_of(&grid.provenance), &points, |point| point.observed, &mut notes);
         let expected = array::from_fn(|i| surface.curve(EXPECTED[i], &points, |point| point.expected[i], &mut notes));
         warnings.extend(notes.lines());
         let second = if request.mass_splitting { format!("{x} - {y}") } else { y.clone() };

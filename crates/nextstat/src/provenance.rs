@@ -131,6 +131,16 @@ impl DataProvenance {
         }
     }
 
+    /// Returns the label of numbers that the data give: `observed`, or what the data are instead.
+    #[must_use]
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Observed => label("observed"),
+            Self::Given { .. } => label("given"),
+            Self::Asimov { .. } => label("asimov"),
+        }
+    }
+
     /// Returns `true` for observed data.
     #[must_use]
     pub fn is_observed(&self) -> bool {
@@ -144,19 +154,73 @@ impl std::fmt::Display for DataProvenance {
         match self {
             Self::Observed => f.write_str("observed"),
             Self::Given { .. } => f.write_str("given by the caller"),
-            Self::Asimov { parameters, fit, .. } => {
-                let fit = fit.as_ref().map(|fit| format!("at the fit in {fit}"));
-                let values = (!parameters.is_empty()).then(|| assignments(parameters));
-                let parts: Vec<String> = fit.into_iter().chain(values).collect();
-                if parts.is_empty() { f.write_str("Asimov") } else { write!(f, "Asimov ({})", parts.join(", ")) }
-            }
+            Self::Asimov { parameters, fit, .. } => f.write_str(&asimov(fit.as_deref(), parameters)),
         }
     }
 }
 
+/// Returns the label of the data of a document with this `provenance`.
+#[must_use]
+pub fn label_of(provenance: &Value) -> &'static str {
+    label(provenance["data"]["source"].as_str().unwrap_or_default())
+}
+
+fn label(source: &str) -> &'static str {
+    match source {
+        "asimov" => "Asimov data",
+        "given" => "given data",
+        _ => "observed",
+    }
+}
+
+fn asimov(fit: Option<&str>, parameters: &Map<String, Value>) -> String {
+    let fit = fit.map(|fit| format!("at the fit in {fit}"));
+    let values = (!parameters.is_empty()).then(|| assignments(parameters));
+    let parts: Vec<String> = fit.into_iter().chain(values).collect();
+    if parts.is_empty() { "Asimov".to_owned() } else { format!("Asimov ({})", parts.join(", ")) }
+}
+
+/// Returns what a reader must know to understand a document with this `provenance`, one line each,
+/// as [`Analysis::conditions`] does for a result.
+#[must_use]
+pub fn conditions_of(provenance: &Value) -> Vec<String> {
+    let (data, settings) = (&provenance["data"], &provenance["settings"]);
+    let none = Map::new();
+    let map = |value: &Value| value.as_object().cloned().unwrap_or_default();
+    let text = match data["source"].as_str() {
+        Some("asimov") => asimov(data["fit"].as_str(), data["parameters"].as_object().unwrap_or(&none)),
+        Some("given") => "given by the caller".to_owned(),
+        Some(source) => source.to_owned(),
+        None => return Vec::new(),
+    };
+    let listed = |what: &str, found: Map<String, Value>, format: fn(&Map<String, Value>) -> String| {
+        (!found.is_empty()).then(|| format!("{what}: {}", format(&found)))
+    };
+    let lines = [
+        listed("fixed", map(&settings["fixed"]), assignments),
+        listed("ranges", map(&settings["bounds"]), ranges),
+        listed("interpolation", map(&settings["interpolation"]), assignments),
+        listed("masked", map(&settings["masked"]), channels),
+        listed("blinded", map(&settings["blinded"]), channels),
+    ];
+    std::iter::once(format!("data: {text}")).chain(lines.into_iter().flatten()).collect()
+}
+
+/// Formats ranges by name: `mu from 0 to 5`.
+fn ranges(bounds: &Map<String, Value>) -> String {
+    let range = |(name, ends): (&String, &Value)| {
+        let [lower, upper] = [0, 1].map(|i| significant(ends[i].as_f64().unwrap_or(f64::NAN), 6));
+        format!("{name} from {lower} to {upper}")
+    };
+    bounds.iter().map(range).collect::<Vec<_>>().join(", ")
+}
+
 /// Formats values by name: `mu = 1, lumi = 0.98`.
 fn assignments(values: &Map<String, Value>) -> String {
-    let value = |value: &Value| value.as_f64().map_or_else(|| value.to_string(), |number| significant(number, 6));
+    let value = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        value => value.as_f64().map_or_else(|| value.to_string(), |number| significant(number, 6)),
+    };
     values.iter().map(|(name, found)| format!("{name} = {}", value(found))).collect::<Vec<_>>().join(", ")
 }
 
@@ -295,7 +359,19 @@ impl Analysis {
         let undetermined = (fit.is_none() && !undetermined.is_empty())
             .then(|| format!("only in masked bins, not fitted: {}", undetermined.join(", ")));
         let fixed = listed("fixed", by_name(&self.settings().fixed));
-        [data, fit, fixed, bounds, masked, blinded, undetermined].into_iter().flatten().collect()
+        let codes = interpolation_setting(self.model()).and_then(|codes| codes.as_object().cloned());
+        let interpolation = codes.map(|codes| format!("interpolation: {}", assignments(&codes)));
+        let lines = [data, self.patches(), fit, fixed, bounds, interpolation, masked, blinded, undetermined];
+        lines.into_iter().flatten().collect()
+    }
+
+    /// Returns the line about the patches of the workspace.
+    fn patches(&self) -> Option<String> {
+        let WorkspaceProvenance { patches, patchset, .. } =
+            WorkspaceProvenance::new(String::new(), self.compiled().origin());
+        let of_set = patchset.map(|[_, patch]| patch);
+        let all: Vec<String> = of_set.into_iter().chain(patches).collect();
+        (!all.is_empty()).then(|| format!("patch: {}", all.join(", ")))
     }
 
     fn changed_settings(&self) -> Map<String, Value> {

@@ -263,6 +263,7 @@ impl ToyTestResult {
             document.insert(format!("{key}_error"), json!(tail.error));
         }
         document.insert("tail_probabilities".to_owned(), Value::Object(Map::from_iter(counts)));
+        document.insert("complete".to_owned(), json!(!self.is_interrupted));
         document.insert("converged".to_owned(), json!(self.n_failed() == 0));
         document.insert("n_toys_wanted".to_owned(), settings["n_toys_of_hypotheses"].clone());
         Value::Object(document)

@@ -181,8 +181,8 @@ pub fn bootstrap(
     Some(all)
 }
 
-/// Returns the histograms of at most [`BLOCK`] replicas (N), bin by bin (B × N); `None` if `monitor`
-/// cancelled.
+/// Returns the histograms of at most [`BLOCK`] replicas (N), bin by bin (B × N); `None` if
+/// `monitor` cancelled.
 fn fill(
     events: &BootstrapEvents<'_>,
     n_bins: usize,

@@ -8,7 +8,7 @@ import os
 from typing import TYPE_CHECKING, Any, cast
 
 from . import _nextstat
-from ._arguments import count, require_model, text
+from ._arguments import count, require_model, settings, text
 from ._errors import NextstatWarning, shown, warn
 from ._models import choice_of
 from ._nextstat import Model, NextstatError, RawPatchSet, escape
@@ -45,9 +45,18 @@ def inspect(workspace: Model | Document, *, measurement: str | None = None) -> I
     return InspectResult(_nextstat.inspect_workspace(document_bytes(workspace), wanted))
 
 
-def check(model: Model) -> CheckResult:
+def check(
+    model: Model,
+    *,
+    blind: str | Sequence[str] = (),
+    blind_above: float | None = None,
+    blind_by: str | None = None,
+) -> CheckResult:
     """What makes a model wrong, before a fit does: one-sided and kinked systematics, empty bins,
     unused settings, degenerate parameters.
+
+    Findings have the counts of channels whose data are far from what is expected; `blind`,
+    `blind_above` and `blind_by` hide data as in `yields`.
 
     Examples
     --------
@@ -60,7 +69,9 @@ def check(model: Model) -> CheckResult:
     (0, ['negative_yield'])
     """
     require_model(model)
-    return CheckResult(model._check())
+    # Everything may be hidden: nothing is fitted.
+    given = settings(model, "cpu", blind=blind, blind_above=blind_above, blind_by=blind_by, fit_blinded=True)
+    return CheckResult(model._check(given))
 
 
 def digest(document: Document, algorithm: str = "sha256") -> str:

@@ -1,9 +1,10 @@
 //! Arguments of every verb that fits: the model, the data, and conditions on the parameters.
 
+use super::files::Files;
 use super::values::{Assignment, Range, assignment, count, finite, range, seed};
 use super::{DeviceArgs, ModelArgs, ThreadArgs};
 use crate::error::CliError;
-use crate::output::reporter;
+use crate::output::{OutputArgs, reporter};
 use clap::Args;
 use nextstat::blinding::{Blinding, BlindingThreshold, SignalMeasure};
 use nextstat::settings::{AsimovPoi, AsimovPoint};
@@ -63,9 +64,9 @@ pub(crate) struct SetupArgs {
 
 /// Data that are not to be seen.
 #[derive(Debug, Args)]
-pub(crate) struct BlindArgs {
-    /// Leave a channel, or bins of it, out of the fit and hide its data: `SR`, `SR_*`, `SR[3]`, or
-    /// `SR[2:5]` for bins 2 to 4; repeatable
+pub(crate) struct HideArgs {
+    /// Hide the data of a channel, or of bins of it, and leave them out of the fit: `SR`, `SR_*`,
+    /// `SR[3]`, or `SR[2:5]` for bins 2 to 4; repeatable
     #[arg(long, value_name = "CHANNEL", help_heading = "Data and fit")]
     blind: Vec<String>,
 
@@ -77,20 +78,39 @@ pub(crate) struct BlindArgs {
     /// `s/sqrt(b)` or `s/sqrt(s+b)`
     #[arg(long, value_name = "MEASURE", default_value_t, requires = "blind_above", help_heading = "Data and fit")]
     blind_by: SignalMeasure,
+}
+
+/// Data that are not to be seen, with a choice whether fits use them.
+#[derive(Debug, Args)]
+pub(crate) struct BlindArgs {
+    #[command(flatten)]
+    hide: HideArgs,
 
     /// Fit the hidden data, although the fitted parameters show what they are
     #[arg(long, help_heading = "Data and fit")]
     fit_blinded: bool,
 }
 
+impl HideArgs {
+    /// Returns what is hidden; fits leave it out.
+    pub(crate) fn blinding(&self) -> Blinding {
+        let above = self.blind_above.map(|value| BlindingThreshold { value, measure: self.blind_by });
+        Blinding { bins: self.blind.clone(), above, is_fitted: false }
+    }
+}
+
 impl BlindArgs {
     fn blinding(&self) -> Blinding {
-        let above = self.blind_above.map(|value| BlindingThreshold { value, measure: self.blind_by });
-        Blinding { bins: self.blind.clone(), above, is_fitted: self.fit_blinded }
+        Blinding { is_fitted: self.fit_blinded, ..self.hide.blinding() }
     }
 }
 
 impl SetupArgs {
+    /// Returns the files of a verb with these arguments and `output`.
+    pub(crate) fn files<'a>(&'a self, output: &'a OutputArgs) -> Files<'a> {
+        Files::new(&self.model.input, output).reading_paths(self.asimov_from.as_slice())
+    }
+
     /// Reads and compiles the model for an analysis on the CPU that hides some data.
     pub(crate) fn blinded(&self, threads: &ThreadArgs, blind: &BlindArgs) -> Result<Analysis, CliError> {
         self.resolved(&Settings { threads: Some(threads.count()), blind: blind.blinding(), ..self.settings()? })

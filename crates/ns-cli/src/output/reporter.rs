@@ -3,7 +3,7 @@
 use super::OutputArgs;
 use crate::error::CliError;
 use nextstat::Analysis;
-use nextstat::provenance::DataProvenance;
+use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
@@ -194,16 +194,21 @@ fn print(text: &str) {
 
 /// Returns the label of numbers that the data give: `observed`, or what the data are instead.
 pub(crate) fn data_label(analysis: &Analysis) -> String {
-    match analysis.data_provenance() {
-        DataProvenance::Asimov { .. } => "Asimov data".to_owned(),
-        DataProvenance::Given { .. } => "given data".to_owned(),
-        _ => "observed".to_owned(),
-    }
+    analysis.data_provenance().label().to_owned()
+}
+
+/// Formats what a reader must know to understand a document, one line each.
+pub(crate) fn conditions_of(provenance: &Value) -> String {
+    lines(&nextstat::provenance::conditions_of(provenance))
+}
+
+fn lines(conditions: &[String]) -> String {
+    conditions.iter().map(|line| format!("{}\n", escape(line))).collect()
 }
 
 /// Formats what a reader must know to understand the results of `analysis`, one line each.
 pub(crate) fn conditions(analysis: &Analysis) -> String {
-    analysis.conditions().iter().map(|line| format!("{}\n", escape(line))).collect()
+    lines(&analysis.conditions())
 }
 
 /// Formats the first warnings of a result after a blank line; returns an empty text if there are

@@ -1,12 +1,13 @@
 //! `nextstat check`: problems of a model, found before a fit.
 
 use super::{Command, EXIT_CODES};
-use crate::args::ModelArgs;
 use crate::args::files::Files;
+use crate::args::{HideArgs, ModelArgs};
 use crate::error::CliError;
 use crate::output::{OutputArgs, Paint, Reporter, escape, write_result};
 use crate::status::Status;
 use clap::Args;
+use nextstat::{Analysis, Blinding, Settings};
 use ns_core::check::{Finding, Severity};
 use std::fmt::Write;
 
@@ -16,6 +17,9 @@ use std::fmt::Write;
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     model: ModelArgs,
+
+    #[command(flatten)]
+    hide: HideArgs,
 
     /// Exit with 1 for warnings too, not only for errors
     #[arg(long)]
@@ -32,7 +36,9 @@ impl Command for CheckArgs {
 
     fn run(self) -> Result<Status, CliError> {
         let model = self.model.model()?;
-        let findings = model.check(None)?;
+        // Everything may be hidden: nothing is fitted.
+        let blind = Blinding { is_fitted: true, ..self.hide.blinding() };
+        let findings = Analysis::new(&model, &Settings { blind, ..Settings::default() })?.check(None)?;
         write_result(&model.findings_document(&findings), &self.output)?;
         let worst_allowed = if self.strict { Severity::Note } else { Severity::Warning };
         let n_bad = findings.iter().filter(|finding| finding.severity() < worst_allowed).count();

@@ -2,12 +2,14 @@
 
 use crate::args::{SetupArgs, ThreadArgs};
 use crate::error::CliError;
+use crate::output::reporter::conditions_of;
 use crate::output::table::{Align, table};
 use crate::output::{OutputArgs, Progress, Reporter, escape, write_result};
 use crate::status::Status;
 use clap::Args;
 use nextstat::number::optional;
 use nextstat::patchsets::{GridRequest, SignalGrid};
+use nextstat::provenance::label_of;
 use nextstat::{Analysis, Answer, Document, Face};
 use ns_inference::parallel::ExecutionContext;
 use ns_translate::DocumentSource;
@@ -45,12 +47,14 @@ impl GridArgs<'_> {
         let answer = grid.every_patch(&request, ExecutionContext::new(threads.count(), &progress), question)?;
         drop(progress);
 
-        write_result(&answer.document(), output)?;
+        let document = answer.document();
+        write_result(&document, output)?;
+        let provenance = &document["provenance"];
         let (n_done, n_patches) = (answer.patches.len(), answer.n_patches);
         reporter.summary_or_warning(answer.warning().as_deref(), |_| match answer.is_complete() {
-            true => summary(&answer.patches),
+            true => conditions_of(provenance) + &summary(&answer.patches, label_of(provenance)),
             false => {
-                let table = summary(&answer.patches);
+                let table = conditions_of(provenance) + &summary(&answer.patches, label_of(provenance));
                 format!("{table}  interrupted after {n_done} of {n_patches} patches\n")
             }
         });
@@ -59,8 +63,8 @@ impl GridArgs<'_> {
 }
 
 /// Returns a table with a row for each patch, and for each of several parameters of interest: the
-/// observed and the median expected CLs or limit.
-fn summary(documents: &[Value]) -> String {
+/// CLs or the limit of the data, called `label`, and the median expected one.
+fn summary(documents: &[Value], label: &str) -> String {
     let is_of_several = documents.iter().any(|document| document["result"]["results"].is_array());
     let number = |value: &Value| optional(value.as_f64(), 5);
     let row = |(patch, result): (&Value, &Value)| {
@@ -78,7 +82,7 @@ fn summary(documents: &[Value]) -> String {
         None => vec![(patch, &patch["result"])],
     });
     let rows: Vec<_> = results.map(row).collect();
-    let mut columns = vec![("patch", Align::Left), ("observed", Align::Right), ("expected", Align::Right)];
+    let mut columns = vec![("patch", Align::Left), (label, Align::Right), ("expected", Align::Right)];
     if is_of_several {
         columns.insert(1, ("parameter", Align::Left));
     }

@@ -5,7 +5,7 @@ use crate::args::files::Files;
 use crate::args::named_or_piped;
 use crate::args::values::{choice, finite, source};
 use crate::error::CliError;
-use crate::output::reporter::warnings;
+use crate::output::reporter::{conditions_of, warnings};
 use crate::output::table::{Align, table};
 use crate::output::{OutputArgs, Reporter, escape, write_result};
 use crate::status::Status;
@@ -13,6 +13,7 @@ use clap::Args;
 use nextstat::alarm::Alarm;
 use nextstat::exclusion::{Exclusion, ExclusionCurve, ExclusionPoint, ExclusionRequest, Quantity};
 use nextstat::number::{optional, significant};
+use nextstat::provenance::label_of;
 use ns_translate::{DocumentSource, read_bytes};
 use std::fmt::Write as _;
 
@@ -87,9 +88,11 @@ fn summary(found: &Exclusion) -> String {
         ("excluded", Align::Left),
         ("expected", Align::Left),
     ];
-    let mut text = table(&columns, &found.points.iter().map(row).collect::<Vec<_>>());
+    let of_grid = found.grid_provenance();
+    let label = label_of(of_grid);
+    let mut text = conditions_of(of_grid) + &table(&columns, &found.points.iter().map(row).collect::<Vec<_>>());
     let _ = writeln!(text, "\n  exclusion at {} % confidence level", significant(100.0 * found.cl, 6));
-    for (name, curve) in [("observed", &found.observed), ("expected", &found.expected[2])] {
+    for (name, curve) in [(label, &found.observed), ("expected", &found.expected[2])] {
         let _ = writeln!(text, "  {name}: {}", contours(curve));
     }
     text + &warnings(&found.warnings)

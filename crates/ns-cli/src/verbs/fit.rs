@@ -74,7 +74,7 @@ fn interval_target(name: &str) -> Result<IntervalTarget, Infallible> {
 
 impl Command for FitArgs {
     fn files(&self) -> Files<'_> {
-        Files::new(&self.setup.model.input, &self.output)
+        self.setup.files(&self.output)
     }
 
     fn run(self) -> Result<Status, CliError> {

@@ -6,6 +6,7 @@ use crate::args::files::Files;
 use crate::args::values::source;
 use crate::args::{DeviceArgs, SetupArgs, ThreadArgs, is_npy};
 use crate::error::CliError;
+use crate::output::reporter::conditions;
 use crate::output::table::{Align, table};
 use crate::output::{OutputArgs, Paint, Progress, Reporter, RowsDocument, escape};
 use crate::status::Status;
@@ -58,7 +59,7 @@ pub(crate) struct FitsArgs {
 
 impl Command for FitsArgs {
     fn files(&self) -> Files<'_> {
-        Files::new(&self.setup.model.input, &self.output).reading(Some(&self.data)).with_documents()
+        self.setup.files(&self.output).reading(Some(&self.data)).with_documents()
     }
 
     fn run(self) -> Result<Status, CliError> {
@@ -74,7 +75,7 @@ impl Command for FitsArgs {
             None => self.to_json(&analysis, &mut fits)?,
         }
         let summary = fits.summary();
-        report(summary, Some(&analysis), file, &self.output);
+        report(summary, &analysis, &self, file);
         Ok(if summary.is_interrupted() { Status::Interrupted } else { Status::done_if(summary.converged()) })
     }
 }
@@ -139,9 +140,10 @@ impl FitsArgs {
 }
 
 /// Writes the summary of a run, whose result goes to `file` if that is given.
-fn report(fits: &FitsSummary, analysis: Option<&Analysis>, file: Option<&Path>, output: &OutputArgs) {
-    let ended = RunEnd { analysis, file, is_interrupted: fits.is_interrupted(), warnings: fits.warnings() };
-    fit_runs::report(ended, output, |alarm, paint| summary(fits, alarm, paint));
+fn report(fits: &FitsSummary, analysis: &Analysis, args: &FitsArgs, file: Option<&Path>) {
+    let head = format!("data sets: {}\nnominal {}", escape(&args.data.name()), conditions(analysis));
+    let ended = RunEnd { head, file, is_interrupted: fits.is_interrupted(), warnings: fits.warnings() };
+    fit_runs::report(ended, &args.output, |alarm, paint| summary(fits, alarm, paint));
 }
 
 /// Formats the counts, the parameters that vary, the one of interest first, and the warnings.

@@ -61,7 +61,7 @@ pub(crate) struct GofArgs {
 
 impl Command for GofArgs {
     fn files(&self) -> Files<'_> {
-        Files::new(&self.setup.model.input, &self.output)
+        self.setup.files(&self.output).reading_paths(self.from.as_slice())
     }
 
     fn run(self) -> Result<Status, CliError> {

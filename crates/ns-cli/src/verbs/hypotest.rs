@@ -95,7 +95,7 @@ impl From<StatisticArg> for TestStatistic {
 
 impl Command for HypotestArgs {
     fn files(&self) -> Files<'_> {
-        Files::new(&self.setup.model.input, &self.output)
+        self.setup.files(&self.output)
     }
 
     fn run(self) -> Result<Status, CliError> {

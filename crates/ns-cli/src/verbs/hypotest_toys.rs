@@ -107,7 +107,7 @@ impl HypotestToysArgs {
 
 impl Command for HypotestToysArgs {
     fn files(&self) -> Files<'_> {
-        Files::new(&self.setup.model.input, &self.output).writing(self.toys_file.as_ref()).with_documents()
+        self.setup.files(&self.output).writing(self.toys_file.as_ref()).with_documents()
     }
 
     fn run(self) -> Result<Status, CliError> {

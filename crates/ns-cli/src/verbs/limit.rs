@@ -88,7 +88,7 @@ impl From<LimitStatisticArg> for TestStatistic {
 
 impl Command for LimitArgs {
     fn files(&self) -> Files<'_> {
-        Files::new(&self.setup.model.input, &self.output)
+        self.setup.files(&self.output)
     }
 
     fn run(self) -> Result<Status, CliError> {

@@ -83,7 +83,7 @@ impl From<Method> for RankingMethods {
 
 impl Command for RankingArgs {
     fn files(&self) -> Files<'_> {
-        Files::new(&self.setup.model.input, &self.output)
+        self.setup.files(&self.output).reading_paths(self.from.as_slice())
     }
 
     fn run(self) -> Result<Status, CliError> {

@@ -53,7 +53,7 @@ pub(crate) struct ReportArgs {
 
 impl Command for ReportArgs {
     fn files(&self) -> Files<'_> {
-        Files::new(&self.setup.model.input, &self.output)
+        self.setup.files(&self.output).reading_paths(self.from.as_slice())
     }
 
     fn run(self) -> Result<Status, CliError> {

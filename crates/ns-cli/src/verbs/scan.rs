@@ -81,7 +81,7 @@ pub(crate) struct ScanArgs {
 
 impl Command for ScanArgs {
     fn files(&self) -> Files<'_> {
-        Files::new(&self.setup.model.input, &self.output)
+        self.setup.files(&self.output)
     }
 
     fn run(self) -> Result<Status, CliError> {

@@ -36,7 +36,7 @@ pub(crate) struct SignificanceArgs {
 
 impl Command for SignificanceArgs {
     fn files(&self) -> Files<'_> {
-        Files::new(&self.setup.model.input, &self.output)
+        self.setup.files(&self.output)
     }
 
     fn run(self) -> Result<Status, CliError> {

@@ -8,6 +8,7 @@ use crate::args::files::Files;
 use crate::args::values::{finite, n_toys};
 use crate::args::{DeviceArgs, SetupArgs, ThreadArgs, ToyRunArgs, is_npy};
 use crate::error::CliError;
+use crate::output::reporter::conditions;
 use crate::output::{OutputArgs, Paint, Progress, Reporter, RowsDocument, escape};
 use crate::status::Status;
 use clap::{Args, Subcommand, ValueEnum};
@@ -90,7 +91,7 @@ enum ThrowAtArg {
 impl Command for ToysArgs {
     fn files(&self) -> Files<'_> {
         match &self.verb {
-            None => Files::new(&self.throw.setup.model.input, &self.throw.output).with_documents(),
+            None => self.throw.setup.files(&self.throw.output).with_documents(),
             Some(ToysVerb::Merge(merge)) => merge.files(),
         }
     }
@@ -169,7 +170,8 @@ impl ThrowArgs {
 
 /// Writes the summary of a run, whose result goes to `file` if that is given.
 fn report(toys: &ToysSummary, analysis: Option<&Analysis>, file: Option<&Path>, output: &OutputArgs) {
-    let ended = RunEnd { analysis, file, is_interrupted: toys.is_interrupted(), warnings: toys.warnings() };
+    let head = analysis.map(conditions).unwrap_or_default();
+    let ended = RunEnd { head, file, is_interrupted: toys.is_interrupted(), warnings: toys.warnings() };
     fit_runs::report(ended, output, |alarm, paint| summary(toys, alarm, paint));
 }
 

@@ -50,7 +50,7 @@ pub(crate) struct YieldsArgs {
 
 impl Command for YieldsArgs {
     fn files(&self) -> Files<'_> {
-        Files::new(&self.setup.model.input, &self.output)
+        self.setup.files(&self.output).reading_paths(self.from.as_slice())
     }
 
     fn run(self) -> Result<Status, CliError> {

@@ -1,6 +1,6 @@
 //! Every verb on our own examples, each with its commonest mistake.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{Run, Scratch, folder, nextstat, with_stdin, without_provenance};
 
@@ -205,6 +205,23 @@ fn suspicious_models_have_findings() {
     insta::assert_snapshot!("check_of_a_suspicious_model", run.transcript());
     assert_eq!(nextstat(&folder, &["check", "suspicious.json", "--strict"]).code, Some(1));
     assert_eq!(nextstat(&folder, &["check", "suspicious.json", "--quiet"]).stderr, "");
+}
+
+#[test]
+fn hidden_data_are_not_in_findings() {
+    let text = std::fs::read_to_string(folder("examples").join("simple.json")).expect("readable");
+    let mut workspace: Value = serde_json::from_str(&text).expect("JSON");
+    workspace["observations"][0]["data"] = json!([5123.0, 61.0]);
+    let said = |more: &[&str]| {
+        let run = with_stdin(&folder("examples"), &[&["check", "-"], more].concat(), workspace.to_string().as_bytes());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        run.stdout + &run.stderr
+    };
+    assert!(said(&["--summary"]).contains("5184"));
+    for blind in [&["--blind", "*"][..], &["--blind", "singlechannel[0]"], &["--blind-above", "0"]] {
+        let said = said(&[blind, &["--summary"]].concat());
+        assert!(!said.contains("5184") && !said.contains("far_from_observation"), "{said}");
+    }
 }
 
 #[test]

@@ -27,6 +27,21 @@ fn the_table_of_a_grid_has_every_signal() {
 }
 
 #[test]
+fn grids_of_asimov_data_are_not_called_observed() {
+    for verb in ["hypotest", "limit"] {
+        let arguments = [verb, "background.json", "--patchset", "plane.json", "--every-patch", "--asimov=0"];
+        let more = ["--mask", "control_region[0]", "--bounds", "mu=0:50", "--summary"];
+        let run = nextstat(&folder("examples"), &[&arguments[..], &more].concat());
+        let head = "data: Asimov (mu = 0)\nranges: mu from 0 to 50\nmasked: control_region (bins 0)\n";
+        assert!(run.stderr.starts_with(head), "{}", run.stderr);
+        assert!(run.stderr.contains("Asimov data") && !run.stderr.contains("observed"), "{}", run.stderr);
+        let contours = exclusion(run.stdout.as_bytes(), &["--summary"]);
+        assert!(contours.stderr.starts_with("data: Asimov (mu = 0)\n"), "{}", contours.stderr);
+        assert!(contours.stderr.contains("  Asimov data: ") && !contours.stderr.contains("observed"));
+    }
+}
+
+#[test]
 fn the_document_of_a_grid_has_its_contours() {
     let run = exclusion(&example("hypotest"), &["--cl", "0.9", "--x", "m_lsp"]);
     insta::assert_snapshot!(run.transcript());

@@ -49,6 +49,20 @@ fn results_do_not_replace_what_they_are_made_from() {
         assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{arguments:?}");
         assert!(run.stderr.contains("is an input of this command, and the result would replace it"), "{}", run.stderr);
     }
+    let fit = scratch.path("fit.json");
+    assert_eq!(examples(&["fit", "simple.json", "--covariance", "-o", &fit]).code, Some(0));
+    let stored = scratch.read("fit.json");
+    for arguments in [
+        &["yields", "simple.json", "--from", &fit, "-o", &fit][..],
+        &["report", "simple.json", "--from", &fit, "-o", &fit],
+        &["gof", "simple.json", "--from", &fit, "-o", &fit],
+        &["ranking", "simple.json", "--from", &fit, "-o", &fit],
+        &["limit", "simple.json", "--asimov-from", &fit, "-o", &fit],
+    ] {
+        let run = examples(arguments);
+        assert!(run.code == Some(2) && run.stderr.contains("is an input of this command"), "{arguments:?}");
+    }
+    assert_eq!(scratch.read("fit.json"), stored);
     let unchanged = fs::read(folder("examples").join("simple.json")).expect("readable");
     assert_eq!([scratch.read("in.json"), scratch.read("toys.npy.json")], [unchanged.clone(), unchanged]);
     // A workspace may take the place of the one that it is made from.

@@ -35,7 +35,7 @@ fn npy(n_sets: usize) -> Vec<u8> {
 fn fits_are_a_document_by_default() {
     let scratch = Scratch::new("fits");
     let fits = run(&written(&scratch, "data.txt", ROWS), &["--uncertainties", "--summary"]);
-    insta::assert_snapshot!("fits", fits.transcript());
+    insta::assert_snapshot!("fits", fits.transcript().replace(&scratch.path("data.txt"), "data.txt"));
 }
 
 #[test]

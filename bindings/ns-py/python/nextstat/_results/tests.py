@@ -268,7 +268,8 @@ class ToyHypotestResult(Result):
         return sum(self.n_failed) == 0
 
     def _document(self) -> dict[str, Any]:
-        return {**super()._document(), "converged": self.converged}
+        # A call that is interrupted raises.
+        return {**super()._document(), "complete": True, "converged": self.converged}
 
     def _view(self) -> View:
         tested, alternative = self.n_toys
