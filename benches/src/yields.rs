@@ -7,6 +7,7 @@ use clap::Args;
 use ns_compute::CpuLikelihood;
 use ns_core::{CompileOptions, compile};
 use ns_inference::gof::goodness_of_fit;
+use ns_inference::yields::PredictionRequest;
 use ns_inference::{FitOptions, FitResult, Problem, fit, parallel, yields};
 use serde_json::json;
 use std::error::Error;
@@ -43,11 +44,11 @@ fn times(
     threads: NonZeroUsize,
     budget: Duration,
 ) -> [(&'static str, Times); 4] {
-    let model = problem.model;
+    let request = PredictionRequest { model: problem.model, groups: &[], threads };
     [
         ("fit with uncertainties", repeat(budget, || drop(black_box(fit(problem))))),
-        ("yields before the fit", repeat(budget, || drop(black_box(yields::prefit(problem, model, threads))))),
-        ("yields after the fit", repeat(budget, || drop(black_box(yields::postfit(problem, model, result, threads))))),
+        ("yields before the fit", repeat(budget, || drop(black_box(yields::prefit(problem, request))))),
+        ("yields after the fit", repeat(budget, || drop(black_box(yields::postfit(problem, result, request))))),
         ("goodness of fit", repeat(budget, || drop(black_box(goodness_of_fit(problem, result, threads))))),
     ]
 }

@@ -56,7 +56,8 @@ pub(crate) fn annotate(analysis: &Analysis, document: &Bound<'_, PyDict>) -> PyR
 /// Reads the settings in `given`, of which each may be absent or None.
 ///
 /// They are `poi`, `data`, `init`, `fixed`, `bounds`, `fit_channels`, `mask`, `blind`,
-/// `blind_above`, `blind_by`, `fit_blinded`, `multi_start`, `seed`, `threads` and `device`.
+/// `blind_above`, `blind_by`, `fit_blinded`, `groups`, `multi_start`, `seed`, `threads` and
+/// `device`.
 pub(crate) fn analysis(py: Python<'_>, model: &PyModel, given: &Bound<'_, PyDict>) -> PyResult<Analysis> {
     let settings = read(py, model.model(), given)?;
     // An upload takes long enough to let other threads of the interpreter run.
@@ -98,6 +99,7 @@ fn read(py: Python<'_>, model: &Model, settings: &Bound<'_, PyDict>) -> PyResult
         fit_channels: names(settings, "fit_channels")?,
         mask: names(settings, "mask")?,
         blind: blinding(py, settings)?,
+        sample_groups: item(settings, "groups")?.map_or(Ok(Vec::new()), |groups| groups.extract())?,
         start: item(settings, "init")?.map_or(Ok(Start::Model), |values| start(model, &values))?,
         fixed: FIXED.read(item(settings, "fixed")?, |name, value| {
             number(value, || format!("`fixed`: the value of `{name}`"))

@@ -141,6 +141,15 @@ fn of_channel<'py>(py: Python<'py>, channel: &ChannelPrediction) -> PyResult<Bou
         samples.set_item(&sample.sample, prediction(py, &sample.prediction)?)?;
     }
     document.set_item("samples", samples)?;
+    if !channel.groups.is_empty() {
+        let groups = PyDict::new(py);
+        for group in &channel.groups {
+            let found = prediction(py, &group.prediction)?;
+            found.set_item("samples", &group.samples)?;
+            groups.set_item(&group.group, found)?;
+        }
+        document.set_item("groups", groups)?;
+    }
     document.set_item("total", prediction(py, &channel.total)?)?;
     Ok(document)
 }

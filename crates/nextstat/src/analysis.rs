@@ -4,6 +4,7 @@ use crate::cancel::{CancellableLikelihood, Cancellation};
 use crate::device::OnDevice;
 use crate::error::{NeedsPoi, Procedure, Setting, SettingsError};
 use crate::regions::without_hidden;
+use crate::sample_groups::sample_groups;
 use crate::settings::{DataSource, Settings, index_of};
 use crate::stored::StoredFit;
 use crate::{CompiledModel, Error};
@@ -16,6 +17,7 @@ use ns_inference::monitor::Monitor;
 use ns_inference::options::domain_and_start;
 use ns_inference::parallel::{ExecutionContext, all_threads};
 use ns_inference::toys::ToyRun;
+use ns_inference::yields::SampleGroup;
 use ns_inference::{FitOptions, Problem, memory};
 use serde_json::Value;
 use std::num::NonZeroUsize;
@@ -50,6 +52,8 @@ pub struct Analysis {
     shown: Arc<Data>,
     /// Which bins of the whole model (B) are hidden; `None` if no blinding was asked for.
     hidden: Option<Arc<[bool]>>,
+    /// The groups of samples in yields.
+    sample_groups: Arc<[SampleGroup]>,
     /// The stored fit that results refer to, for their provenance.
     stored_fit: Option<Arc<StoredFit>>,
     options: Arc<FitOptions>,
@@ -92,6 +96,7 @@ impl Analysis {
     pub fn new(model: &CompiledModel, settings: &Settings) -> Result<Self, Error> {
         let options = settings.options(model.model())?;
         let data = settings.data(model.model())?;
+        let sample_groups = sample_groups(&settings.sample_groups, model.model())?;
         let hidden = settings.hidden_bins(model.model(), &options)?;
         let masked = settings.masked_bins(model.model(), hidden.as_deref())?;
         let shown = hidden.as_ref().map(|hidden| without_hidden(&data, hidden));
@@ -111,6 +116,7 @@ impl Analysis {
             data: Arc::new(data),
             shown: Arc::new(shown),
             hidden: hidden.map(Arc::from),
+            sample_groups: Arc::from(sample_groups),
             stored_fit: None,
             options: Arc::new(options),
             threads: settings.threads.unwrap_or_else(every_thread),
@@ -196,6 +202,12 @@ impl Analysis {
     #[must_use]
     pub fn hidden_bins(&self) -> Option<&[bool]> {
         self.hidden.as_deref()
+    }
+
+    /// Returns the groups of samples in yields.
+    #[must_use]
+    pub fn sample_groups(&self) -> &[SampleGroup] {
+        &self.sample_groups
     }
 
     /// Returns `true` if fits use observed or given data that are hidden.

@@ -10,6 +10,7 @@ pub use names::{Face, NeedsPoi, Procedure, Setting};
 pub use settings::{AtProblem, NotThisMinimum, SettingsError, ValuesProblem};
 
 use crate::data_sets::DataSetsError;
+use crate::sample_groups::SampleGroupError;
 use crate::stored::StoredFitError;
 use ns_compute::accel::AccelError;
 use ns_core::CompileError;
@@ -64,6 +65,9 @@ pub enum Error {
     /// Settings that do not fit.
     #[error(transparent)]
     Settings(#[from] SettingsError),
+    /// Groups that do not fit the samples of a model.
+    #[error(transparent)]
+    SampleGroup(#[from] SampleGroupError),
     /// A stored fit that cannot be used.
     #[error(transparent)]
     StoredFit(#[from] StoredFitError),
@@ -136,6 +140,7 @@ impl Hint for Error {
             Self::Compile(error) => error.hint(),
             Self::Settings(error) => error.hint(face),
             Self::DataSets(error) => error.hint(),
+            Self::SampleGroup(error) => error.hint(),
             Self::Device(error) => error.hint(),
             Self::StoredFit(error) => error.hint().map(str::to_owned),
             Self::TooLarge(_) if face == Face::Command => Some(

@@ -105,6 +105,7 @@ pub mod provenance;
 pub mod ranking;
 pub mod regions;
 pub mod replicas;
+pub mod sample_groups;
 pub mod schema;
 pub mod settings;
 pub mod stored;

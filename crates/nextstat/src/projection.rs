@@ -45,11 +45,11 @@ impl Analysis {
     /// Returns the yields at the starting values, and those at `params` (P) with this covariance
     /// (P × P).
     fn predictions(&self, params: &[f64], covariance: Vec<f64>) -> Result<[Vec<ChannelPrediction>; 2], Error> {
-        let whole = self.whole_model();
         let propagator = Propagator::of_covariance(covariance);
         let mut likelihood = self.likelihood()?;
-        let prefit = prefit(&self.problem(&mut likelihood), whole, self.threads());
-        Ok([prefit, at(whole, params, &propagator, self.threads())])
+        let request = self.prediction_request();
+        let prefit = prefit(&self.problem(&mut likelihood), request);
+        Ok([prefit, at(params, &propagator, request)])
     }
 
     /// Returns the report of a stored fit: its parameters, pulls and correlations, its yields, and

@@ -39,6 +39,9 @@ pub struct Settings {
     pub mask: Vec<String>,
     /// Bins whose data are not shown, and not fitted either unless it says so.
     pub blind: Blinding,
+    /// Samples that yields and reports sum, too: the name of each group, with the names of its
+    /// samples or patterns (`VV*`).
+    pub sample_groups: Vec<(String, Vec<String>)>,
     /// Starting values of fits.
     pub start: Start,
     /// Parameters fixed at a value; the name of a vector fixes every element.

@@ -6,7 +6,7 @@ use crate::document::to_document;
 use crate::fit::{FitRequest, Matrices, fields};
 use crate::{Analysis, Answer, Error};
 use ns_inference::gof::{GoodnessOfFit, goodness_of_fit};
-use ns_inference::yields::{ChannelPrediction, postfit, prefit};
+use ns_inference::yields::{ChannelPrediction, PredictionRequest, postfit, prefit};
 use ns_inference::{FitOptions, FitResult, Problem, Uncertainties};
 use serde_json::{Value, json};
 
@@ -51,13 +51,11 @@ impl Analysis {
         self.require_cpu("a table of yields")?;
         let fit =
             self.fit(&FitRequest { uncertainties: Uncertainties::Covariance, ..FitRequest::default() })?.diagnosed();
-        let threads = self.threads();
         let options = self.with_covariance();
         let mut likelihood = self.likelihood()?;
         let mut problem = Problem::new(self.model(), &mut likelihood, &options);
-        // Masked bins are not fitted, but predicted.
-        let whole = self.whole_model();
-        let (prefit, postfit) = (prefit(&problem, whole, threads), postfit(&mut problem, whole, &fit.result, threads));
+        let request = self.prediction_request();
+        let (prefit, postfit) = (prefit(&problem, request), postfit(&mut problem, &fit.result, request));
         Ok(Yields { fit: self.without_hidden(fit), prefit, postfit })
     }
 
@@ -88,6 +86,12 @@ impl Analysis {
         let mut problem = Problem::new(self.model(), &mut likelihood, &options);
         let goodness = (!self.fits_hidden()).then(|| goodness_of_fit(&mut problem, result, self.threads()));
         self.answer(Overview { yields, goodness, comparison: None })
+    }
+
+    /// Returns what is predicted: every channel, and the groups of the settings. Masked bins are
+    /// not fitted, but predicted.
+    pub(crate) fn prediction_request(&self) -> PredictionRequest<'_> {
+        PredictionRequest { model: self.whole_model(), groups: self.sample_groups(), threads: self.threads() }
     }
 
     fn with_covariance(&self) -> FitOptions {
@@ -153,8 +157,13 @@ impl Yields {
 
 /// Returns the data and the yields of every channel.
 pub(crate) fn channels(analysis: &Analysis, prefit: &[ChannelPrediction], postfit: &[ChannelPrediction]) -> Value {
-    let prediction =
-        |p: &ChannelPrediction| json!({"samples": to_document(&p.samples), "total": to_document(&p.total)});
+    let prediction = |p: &ChannelPrediction| {
+        let mut found = json!({"samples": to_document(&p.samples), "total": to_document(&p.total)});
+        if !p.groups.is_empty() {
+            found["groups"] = to_document(&p.groups);
+        }
+        found
+    };
     let channel = |(c, (prefit, postfit)): (usize, (&ChannelPrediction, &ChannelPrediction))| {
         json!({
             "channel": prefit.channel,

@@ -41,6 +41,18 @@ pub struct SamplePrediction {
     pub prediction: Prediction,
 }
 
+/// Several samples of a channel together.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GroupPrediction {
+    /// The group's name.
+    pub group: String,
+    /// The samples of the channel that are in it.
+    pub samples: Vec<String>,
+    /// Their yields, with the correlations between them.
+    #[serde(flatten)]
+    pub prediction: Prediction,
+}
+
 /// What is expected in a channel.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ChannelPrediction {
@@ -48,37 +60,76 @@ pub struct ChannelPrediction {
     pub channel: String,
     /// The samples that it has, in the model's order.
     pub samples: Vec<SamplePrediction>,
+    /// The groups that have a sample of the channel.
+    pub groups: Vec<GroupPrediction>,
     /// All samples together, with the correlations between them.
     pub total: Prediction,
 }
 
-/// Returns the yields of `model` at the starting values of a fit of `problem`, with the
-/// uncertainties that the constraint terms give: widths without correlations.
+impl ChannelPrediction {
+    /// Returns name and yields of each sample in the model's order, with each group in the place of
+    /// its samples.
+    #[must_use]
+    pub fn rows(&self) -> Vec<(&str, &Prediction)> {
+        let group_of = |name: &String| self.groups.iter().position(|group| group.samples.contains(name));
+        let mut is_shown = vec![false; self.groups.len()];
+        let mut rows = Vec::new();
+        for sample in &self.samples {
+            match group_of(&sample.sample) {
+                None => rows.push((sample.sample.as_str(), &sample.prediction)),
+                Some(group) if !std::mem::replace(&mut is_shown[group], true) => {
+                    rows.push((self.groups[group].group.as_str(), &self.groups[group].prediction));
+                }
+                Some(_) => {}
+            }
+        }
+        rows
+    }
+}
+
+/// Samples that are summed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SampleGroup {
+    /// The group's name.
+    pub name: String,
+    /// Indices of its samples in the model.
+    pub samples: Vec<usize>,
+}
+
+/// What is predicted.
+#[derive(Debug, Clone, Copy)]
+pub struct PredictionRequest<'a> {
+    /// The fitted model, or the same with bins that are not fitted.
+    pub model: &'a Model,
+    /// Samples to sum, in addition to each sample alone.
+    pub groups: &'a [SampleGroup],
+    /// The number of threads.
+    pub threads: NonZeroUsize,
+}
+
+/// Returns the yields at the starting values of a fit of `problem`, with the uncertainties that the
+/// constraint terms give: widths without correlations.
 ///
-/// `model` is the fitted one, or the same with bins that are not fitted. Parameters without a
-/// constraint term, and fixed ones, contribute nothing.
+/// Parameters without a constraint term, and fixed ones, contribute nothing.
 #[must_use]
 pub fn prefit<L: DataLikelihood + ?Sized>(
     problem: &Problem<'_, L>,
-    model: &Model,
-    threads: NonZeroUsize,
+    request: PredictionRequest<'_>,
 ) -> Vec<ChannelPrediction> {
     let (domain, start) = domain_and_start(problem.model, problem.options);
     let propagator = Propagator::prefit(problem.model, problem.data(), &domain.fixed);
-    at(model, &start, &propagator, threads)
+    at(&start, &propagator, request)
 }
 
-/// Returns the yields of `model` at the end of the fit of `problem` whose result is `result`, with
-/// the uncertainties that its exact Hessian gives.
+/// Returns the yields at the end of the fit of `problem` whose result is `result`, with the
+/// uncertainties that its exact Hessian gives.
 ///
-/// `model` is the fitted one, or the same with bins that are not fitted. Fixed parameters and those
-/// at bounds contribute nothing. A fit that did not converge has no
+/// Fixed parameters and those at bounds contribute nothing. A fit that did not converge has no
 /// uncertainties.
 pub fn postfit<L: SearchLikelihood + ?Sized>(
     problem: &mut Problem<'_, L>,
-    model: &Model,
     result: &FitResult,
-    threads: NonZeroUsize,
+    request: PredictionRequest<'_>,
 ) -> Vec<ChannelPrediction> {
     let (domain, _) = domain_and_start(problem.model, problem.options);
     let propagator = if result.converged {
@@ -86,28 +137,61 @@ pub fn postfit<L: SearchLikelihood + ?Sized>(
     } else {
         Propagator::unknown()
     };
-    at(model, &result.bestfit, &propagator, threads)
+    at(&result.bestfit, &propagator, request)
 }
 
 /// Returns the yields at `params` (P) with the uncertainties that `propagator` gives, channel by
 /// channel.
 #[must_use]
-pub fn at(model: &Model, params: &[f64], propagator: &Propagator, threads: NonZeroUsize) -> Vec<ChannelPrediction> {
-    let channel = |_: &mut (), channel: usize| channel_at(model, channel, params, propagator);
+pub fn at(params: &[f64], propagator: &Propagator, request: PredictionRequest<'_>) -> Vec<ChannelPrediction> {
+    let PredictionRequest { model, groups, threads } = request;
+    let channel = |_: &mut (), channel: usize| ChannelAt { model, channel, params, propagator }.predict(groups);
     parallel::map(model.channels.len(), ExecutionContext::with_threads(threads), || (), channel)
         .into_iter()
         .flatten()
         .collect()
 }
 
-fn channel_at(model: &Model, channel: usize, params: &[f64], propagator: &Propagator) -> ChannelPrediction {
-    let mut samples = Vec::new();
-    let columns = DerivativeColumns::of(model, model.channel_templates(channel));
-    let total = each_template(model, channel, params, &columns, |template, part| {
-        let sample = model.samples[model.table(model.layout.template_sample)[template] as usize].clone();
-        samples.push(SamplePrediction { sample, prediction: part.predict(propagator) });
-    });
-    ChannelPrediction { channel: model.channels[channel].clone(), samples, total: total.predict(propagator) }
+/// A channel of a model at a point, with the covariance there.
+struct ChannelAt<'a> {
+    model: &'a Model,
+    channel: usize,
+    params: &'a [f64],
+    propagator: &'a Propagator,
+}
+
+impl ChannelAt<'_> {
+    fn predict(&self, groups: &[SampleGroup]) -> ChannelPrediction {
+        let Self { model, channel, params, propagator } = *self;
+        let mut samples = Vec::new();
+        let mut sums: Vec<Option<(Vec<String>, YieldDerivatives<'_>)>> = vec![None; groups.len()];
+        let columns = DerivativeColumns::of(model, model.channel_templates(channel));
+        let total = each_template(model, channel, params, &columns, |template, part| {
+            let index = model.table(model.layout.template_sample)[template] as usize;
+            let sample = &model.samples[index];
+            for (sum, _) in sums.iter_mut().zip(groups).filter(|(_, group)| group.samples.contains(&index)) {
+                match sum {
+                    None => *sum = Some((vec![sample.clone()], part.clone())),
+                    Some((names, sum)) => {
+                        names.push(sample.clone());
+                        sum.add(part);
+                    }
+                }
+            }
+            samples.push(SamplePrediction { sample: sample.clone(), prediction: part.predict(propagator) });
+        });
+        let predicted = groups.iter().zip(sums).filter_map(|(group, sum)| {
+            let (samples, sum) = sum?;
+            Some(GroupPrediction { group: group.name.clone(), samples, prediction: sum.predict(propagator) })
+        });
+        let groups = predicted.collect();
+        ChannelPrediction {
+            channel: model.channels[channel].clone(),
+            samples,
+            groups,
+            total: total.predict(propagator),
+        }
+    }
 }
 
 /// Returns what all samples together give in the bins of `channel` at `params` (P), and the

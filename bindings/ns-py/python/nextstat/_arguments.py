@@ -64,6 +64,8 @@ def settings(model: Model, device: str = "auto", **given: Any) -> dict[str, Any]
     for name in ("fit_channels", "mask", "blind"):
         if name in given:
             given[name] = names(name, given[name])
+    if given.get("groups") is not None:
+        given["groups"] = group_patterns(given["groups"], "{'other': ['VV', 'fakes*']}")
     if given.get("poi") is not None:
         text("poi", given["poi"])
     if "fit_blinded" in given:
@@ -73,6 +75,20 @@ def settings(model: Model, device: str = "auto", **given: Any) -> dict[str, Any]
         if given.get("blind_above") is None:
             raise ParameterError("`blind_by` is the measure of `blind_above`, which is not given")
     return given
+
+
+def group_patterns(
+    groups: Mapping[str, str | Sequence[str]] | None, example: str
+) -> list[tuple[str, list[str]]]:
+    """Returns the name and the patterns of each of `groups`."""
+    if not (groups is None or hasattr(groups, "items")):
+        raise TypeError(
+            f"`groups` is a dictionary of name patterns by group, such as {example}, "
+            f"not `{shown(groups)}`"
+        )
+    patterns = [(name, names("groups", found)) for name, found in (groups or {}).items()]
+    names("groups", [name for name, _ in patterns])
+    return patterns
 
 
 def count(name: str, value: Any, at_least: int = 0) -> int:

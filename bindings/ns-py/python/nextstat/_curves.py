@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _nextstat
-from ._arguments import count, flag, names, pair_of_names, settings
+from ._arguments import count, flag, group_patterns, names, pair_of_names, settings
 from ._errors import shown
 from ._models import text_of_fit
 from ._nextstat import ParameterError, number
@@ -248,14 +248,7 @@ def ranking_wanted(
     methods: str | Sequence[str], groups: Mapping[str, str | Sequence[str]] | None, minos: bool
 ) -> dict[str, Any]:
     """Returns a ranking as the extension module takes it."""
-    if not (groups is None or hasattr(groups, "items")):
-        example = "{'jets': 'jes_*'}"
-        raise TypeError(
-            f"`groups` is a dictionary of name patterns by group, such as {example}, "
-            f"not `{shown(groups)}`"
-        )
-    patterns = [(name, names("groups", found)) for name, found in (groups or {}).items()]
-    names("groups", [name for name, _ in patterns])
+    patterns = group_patterns(groups, "{'jets': 'jes_*'}")
     wanted = names("methods", methods)
     if not wanted:
         raise ParameterError("`methods` is empty: choose one of `classic`, `global`, `covariance`")

@@ -134,6 +134,7 @@ def yields(
     blind_above: float | None = None,
     blind_by: str | None = None,
     fit_blinded: bool = False,
+    groups: Mapping[str, str | Sequence[str]] | None = None,
     multi_start: int | None = None,
     seed: int = 0,
     threads: int | None = None,
@@ -161,6 +162,9 @@ def yields(
         interest add when they go from 0 to 1.
     fit_blinded : bool
         Whether hidden data are fitted all the same, so that the parameters show what they are.
+    groups : dict, optional
+        Samples to sum, with the correlations between them: names or patterns such as ``"VV*"``, by
+        the name of the group. Tables have a group in place of its samples.
 
     Returns
     -------
@@ -189,7 +193,7 @@ def yields(
     given = settings(
         model, device, data=data, init=init, fixed=fixed, bounds=bounds,
         fit_channels=fit_channels, mask=mask, blind=blind, blind_above=blind_above, blind_by=blind_by,
-        fit_blinded=fit_blinded, multi_start=multi_start, seed=seed, threads=threads,
+        fit_blinded=fit_blinded, groups=groups, multi_start=multi_start, seed=seed, threads=threads,
     )
     return warn_of(YieldsResult(_nextstat.yields_model(model, given, text_of_fit(fit))))
 
@@ -271,6 +275,7 @@ def report(
     blind_above: float | None = None,
     blind_by: str | None = None,
     fit_blinded: bool = False,
+    groups: Mapping[str, str | Sequence[str]] | None = None,
     multi_start: int | None = None,
     seed: int = 0,
     threads: int | None = None,
@@ -286,6 +291,8 @@ def report(
     fit : FitResult, dict or path, optional
         A fit to report instead of another one, as `yields` takes it. `goodness_of_fit` then
         compares the data with what it predicts, as `goodness_of_fit(fit=...)` does.
+    groups : dict, optional
+        Samples to sum, as `yields` takes them.
 
     Returns
     -------
@@ -307,7 +314,7 @@ def report(
     given = settings(
         model, device, data=data, init=init, fixed=fixed, bounds=bounds,
         fit_channels=fit_channels, mask=mask, blind=blind, blind_above=blind_above, blind_by=blind_by,
-        fit_blinded=fit_blinded, multi_start=multi_start, seed=seed, threads=threads,
+        fit_blinded=fit_blinded, groups=groups, multi_start=multi_start, seed=seed, threads=threads,
     )
     return warn_of(ReportResult(_nextstat.report_model(model, given, text_of_fit(fit))))
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// The layers from the bottom to the top.
 const LAYERS: &[&[&str]] = &[
-    &["blinding", "bootstrap", "cancel", "fit_counts", "number", "replicas", "schema", "stored"],
+    &["blinding", "bootstrap", "cancel", "fit_counts", "number", "replicas", "sample_groups", "schema", "stored"],
     &["data_sets", "document"],
     &["error"],
     &["device", "settings"],

@@ -1,7 +1,7 @@
 //! Arguments of every verb that fits: the model, the data, and conditions on the parameters.
 
 use super::files::Files;
-use super::values::{Assignment, Range, assignment, count, finite, range, seed};
+use super::values::{Assignment, GroupPatterns, Range, assignment, count, finite, group, range, seed};
 use super::{DeviceArgs, ModelArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::{OutputArgs, reporter};
@@ -80,15 +80,20 @@ pub(crate) struct HideArgs {
     blind_by: SignalMeasure,
 }
 
-/// Data that are not to be seen, with a choice whether fits use them.
+/// What yields and reports show: groups of samples, and which data not.
 #[derive(Debug, Args)]
-pub(crate) struct BlindArgs {
+pub(crate) struct PredictionArgs {
     #[command(flatten)]
     hide: HideArgs,
 
     /// Fit the hidden data, although the fitted parameters show what they are
     #[arg(long, help_heading = "Data and fit")]
     fit_blinded: bool,
+
+    /// Sum the samples with these names, or whose names match these patterns (`VV*`), with the
+    /// correlations between them; tables show the group in place of its samples; repeatable
+    #[arg(long, value_name = "NAME=PATTERN,…", value_parser = group, help_heading = "Yields")]
+    group: Vec<GroupPatterns>,
 }
 
 impl HideArgs {
@@ -99,7 +104,7 @@ impl HideArgs {
     }
 }
 
-impl BlindArgs {
+impl PredictionArgs {
     fn blinding(&self) -> Blinding {
         Blinding { is_fitted: self.fit_blinded, ..self.hide.blinding() }
     }
@@ -111,9 +116,13 @@ impl SetupArgs {
         Files::new(&self.model.input, output).reading_paths(self.asimov_from.as_slice())
     }
 
-    /// Reads and compiles the model for an analysis on the CPU that hides some data.
-    pub(crate) fn blinded(&self, threads: &ThreadArgs, blind: &BlindArgs) -> Result<Analysis, CliError> {
-        self.resolved(&Settings { threads: Some(threads.count()), blind: blind.blinding(), ..self.settings()? })
+    /// Reads and compiles the model for an analysis on the CPU that hides some data
+    /// and sums some samples.
+    pub(crate) fn prediction(&self, threads: &ThreadArgs, shown: &PredictionArgs) -> Result<Analysis, CliError> {
+        let group = |group: &GroupPatterns| (group.name.clone(), group.patterns.clone());
+        let sample_groups = shown.group.iter().map(group).collect();
+        let blind = shown.blinding();
+        self.resolved(&Settings { threads: Some(threads.count()), blind, sample_groups, ..self.settings()? })
     }
 
     /// Reads and compiles the model for an analysis on the CPU.

@@ -4,7 +4,7 @@ use super::fit::{parameters, strongest_pulls, verdict};
 use super::{Command, EXIT_CODES, gof};
 use crate::args::files::Files;
 use crate::args::values::threshold;
-use crate::args::{BlindArgs, SetupArgs, ThreadArgs, in_fit, stored_fit};
+use crate::args::{PredictionArgs, SetupArgs, ThreadArgs, in_fit, stored_fit};
 use crate::error::CliError;
 use crate::output::reporter::{conditions, warnings};
 use crate::output::table::{Align, table};
@@ -32,7 +32,7 @@ pub(crate) struct ReportArgs {
     from: Option<PathBuf>,
 
     #[command(flatten)]
-    blind: BlindArgs,
+    shown: PredictionArgs,
 
     /// Smallest correlation that puts a parameter into the correlation matrix of the summary; the
     /// result has all
@@ -57,7 +57,7 @@ impl Command for ReportArgs {
     }
 
     fn run(self) -> Result<Status, CliError> {
-        let analysis = self.setup.blinded(&self.threads, &self.blind)?;
+        let analysis = self.setup.prediction(&self.threads, &self.shown)?;
         let answer = match &self.from {
             None => analysis.report()?,
             Some(path) => analysis.report_from(&stored_fit(path)?).map_err(in_fit(path))?,
@@ -162,8 +162,9 @@ impl ChannelYields<'_> {
     /// Formats the table of the channel: sums over its bins, or every bin as well.
     fn table(&self, has_bins: bool) -> String {
         let mut rows = Vec::new();
-        for (before, after) in self.prefit.samples.iter().zip(&self.postfit.samples) {
-            add(&mut rows, &escape(&before.sample), &before.prediction, &after.prediction, has_bins);
+        let (before, after) = (self.prefit.rows(), self.postfit.rows());
+        for ((name, before), (_, after)) in before.into_iter().zip(after) {
+            add(&mut rows, &escape(name), before, after, has_bins);
         }
         add(&mut rows, "total", &self.prefit.total, &self.postfit.total, has_bins);
         // A sum over hidden data is hidden, too.

@@ -4,7 +4,7 @@
 use super::report::tables;
 use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
-use crate::args::{BlindArgs, SetupArgs, ThreadArgs, in_fit, stored_fit};
+use crate::args::{PredictionArgs, SetupArgs, ThreadArgs, in_fit, stored_fit};
 use crate::error::CliError;
 use crate::output::reporter::{conditions, warnings};
 use crate::output::{OutputArgs, Reporter, write_result};
@@ -34,7 +34,7 @@ pub(crate) struct YieldsArgs {
     from: Option<PathBuf>,
 
     #[command(flatten)]
-    blind: BlindArgs,
+    shown: PredictionArgs,
 
     /// Show the yields of every bin in the table, not only their sums over each channel; the result
     /// has both
@@ -54,7 +54,7 @@ impl Command for YieldsArgs {
     }
 
     fn run(self) -> Result<Status, CliError> {
-        let analysis = self.setup.blinded(&self.threads, &self.blind)?;
+        let analysis = self.setup.prediction(&self.threads, &self.shown)?;
         match &self.from {
             None => self.fitted(&analysis),
             Some(path) => self.stored(&analysis, path),

@@ -7,7 +7,7 @@ use ns_core::scalar::HyperDual;
 use ns_core::spec::ModifierData;
 use ns_core::{CompileOptions, Model, compile};
 use ns_inference::pulls::pulls;
-use ns_inference::yields::{self, ChannelPrediction, Prediction};
+use ns_inference::yields::{self, ChannelPrediction, Prediction, PredictionRequest, SampleGroup};
 use ns_inference::{FitOptions, FitResult, Problem, Uncertainties, fit, parallel};
 use ns_testkit::assert_close;
 use ns_testkit::random::{self, Shape};
@@ -18,14 +18,29 @@ use std::path::Path;
 
 /// Returns the yields at the starting values.
 fn prefit(model: &Model, options: &FitOptions) -> Vec<ChannelPrediction> {
-    yields::prefit(&Problem::new(model, &mut CpuLikelihood::new(model), options), model, parallel::all_threads())
+    let groups = groups(model);
+    let request = PredictionRequest { model, groups: &groups, threads: parallel::all_threads() };
+    yields::prefit(&Problem::new(model, &mut CpuLikelihood::new(model), options), request)
+}
+
+/// Returns groups of the first two samples, of every other sample, and of all of them.
+fn groups(model: &Model) -> Vec<SampleGroup> {
+    let n = model.samples.len();
+    let group = |name: &str, samples: Vec<usize>| SampleGroup { name: name.to_owned(), samples };
+    vec![
+        group("first", (0..n.min(2)).collect()),
+        group("odd", (0..n).step_by(2).collect()),
+        group("all", (0..n).collect()),
+    ]
 }
 
 fn fit_and_predict(model: &Model, options: &FitOptions) -> (FitResult, Vec<ChannelPrediction>) {
     let mut likelihood = CpuLikelihood::new(model);
     let result = fit(&mut Problem::new(model, &mut likelihood, options));
     let mut problem = Problem::new(model, &mut likelihood, options);
-    let after = yields::postfit(&mut problem, model, &result, parallel::all_threads());
+    let groups = groups(model);
+    let request = PredictionRequest { model, groups: &groups, threads: parallel::all_threads() };
+    let after = yields::postfit(&mut problem, &result, request);
     (result, after)
 }
 
@@ -43,26 +58,33 @@ fn dense(yields: &[HyperDual], cells: impl Iterator<Item = usize>, covariance: &
 fn compare(model: &Model, params: &[f64], covariance: &[f64], predictions: &[ChannelPrediction]) {
     let n = model.n_params();
     let reference = cell_yields(model, &HyperDual::variables(params));
-    let same = |prediction: &Prediction, templates: std::ops::Range<usize>| {
+    let same = |prediction: &Prediction, templates: &[usize]| {
         let cells = |template: usize| model.part(model.layout.template_cell, template);
         let n_bins = prediction.yields.len();
         for bin in 0..n_bins {
-            let summed = || templates.clone().map(|template| cells(template).start + bin);
+            let summed = || templates.iter().map(|&template| cells(template).start + bin);
             let value: f64 = summed().map(|cell| reference[cell].value).sum();
             assert_close(prediction.yields[bin], value, 1e-12, "yield");
             let exact = dense(&reference, summed(), covariance, n);
             assert_close(prediction.uncertainties[bin].expect("known"), exact, 1e-8, "uncertainty");
         }
-        let exact = dense(&reference, templates.clone().flat_map(cells), covariance, n);
+        let exact = dense(&reference, templates.iter().copied().flat_map(cells), covariance, n);
         assert_close(prediction.sum_uncertainty.expect("known"), exact, 1e-8, "uncertainty of the sum");
         assert_close(prediction.sum, prediction.yields.iter().sum(), 1e-15, "sum");
     };
     for (channel, predicted) in predictions.iter().enumerate() {
-        let templates = model.channel_templates(channel);
-        same(&predicted.total, templates.clone());
-        for (sample, template) in predicted.samples.iter().zip(templates) {
-            same(&sample.prediction, template..template + 1);
+        let templates: Vec<usize> = model.channel_templates(channel).collect();
+        same(&predicted.total, &templates);
+        for (sample, template) in predicted.samples.iter().zip(&templates) {
+            same(&sample.prediction, &[*template]);
         }
+        for group in &predicted.groups {
+            let place = |name: &String| predicted.samples.iter().position(|s| s.sample == *name).expect("a sample");
+            let members: Vec<usize> = group.samples.iter().map(|name| templates[place(name)]).collect();
+            same(&group.prediction, &members);
+        }
+        let all = predicted.groups.last().expect("the group of all samples");
+        assert_eq!(all.prediction, predicted.total);
     }
 }
 
@@ -99,7 +121,9 @@ fn any_number_of_threads_gives_the_same_bits() {
     let result = fit(&mut Problem::new(&model, &mut likelihood, &options));
     let mut with = |n: usize| {
         let mut problem = Problem::new(&model, &mut likelihood, &options);
-        yields::postfit(&mut problem, &model, &result, n.try_into().expect("not zero"))
+        let groups = groups(&model);
+        let threads = n.try_into().expect("not zero");
+        yields::postfit(&mut problem, &result, PredictionRequest { model: &model, groups: &groups, threads })
     };
     assert_eq!(with(1), with(5));
 }

@@ -272,6 +272,8 @@ def _channels_of(channels: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for channel in found:
         for part in (channel["prefit"], channel["postfit"]):
             part["samples"] = [{"sample": name, **sample} for name, sample in part["samples"].items()]
+            if "groups" in part:
+                part["groups"] = [{"group": name, **group} for name, group in part["groups"].items()]
     return found
 
 
@@ -283,7 +285,7 @@ class YieldsResult(Result):
     channels : tuple of dict
         Of each channel: `channel`, `data` (NaN where they are hidden), `prefit` and `postfit`,
         each with `samples` (by name) and `total`, which have `yields`, `uncertainties`, `sum` and
-        `sum_uncertainty`.
+        `sum_uncertainty`; with `groups`, these likewise, each with the `samples` in it.
     converged : bool
     warnings : tuple of str
     """
