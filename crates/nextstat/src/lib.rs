@@ -110,6 +110,7 @@ pub mod schema;
 pub mod settings;
 pub mod stored;
 mod stored_point;
+pub mod tables;
 pub mod toy_tests;
 pub mod toys;
 pub mod yields;

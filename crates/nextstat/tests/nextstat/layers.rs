@@ -17,7 +17,7 @@ const LAYERS: &[&[&str]] = &[
     &["comparison", "curves", "fit", "hypothesis", "patchsets", "ranking", "toys"],
     &["combination", "limit_scan"],
     &["fits", "goodness", "toy_tests", "yields"],
-    &["alarm", "projection"],
+    &["alarm", "projection", "tables"],
 ];
 
 /// The modules of what the crate's root exports.

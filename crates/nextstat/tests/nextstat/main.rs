@@ -11,6 +11,7 @@ mod masks;
 mod pois;
 mod settings;
 mod stored;
+mod tables;
 mod toys;
 
 use nextstat::CompiledModel;
