@@ -5,6 +5,7 @@ use nextstat::error::SettingsError;
 use nextstat::exclusion::ExclusionError;
 use nextstat::schema::UnknownSchema;
 use nextstat::stored::StoredFitError;
+use nextstat::tables::TableError;
 use nextstat::{Face, Hint};
 use ns_core::CompileError;
 use ns_translate::toys::ToyFileError;
@@ -58,6 +59,17 @@ pub(crate) enum CliError {
         /// The problem.
         error: ExclusionError,
     },
+    /// A document without such a table.
+    #[error("in {name}: {error}")]
+    Table {
+        /// The file in backticks, `standard input`, or `the result`.
+        name: String,
+        /// The problem.
+        error: TableError,
+    },
+    /// The name of a table without a format of tables.
+    #[error("`--table` needs `--format latex`, `csv` or `md`")]
+    NeedsFormat,
     /// `--poi none` beside a name.
     #[error("`--poi none` and `--poi {name}` contradict each other")]
     PoiAndNone { name: String },
@@ -180,6 +192,7 @@ impl CliError {
             Self::StoredFit { error, .. } => error.hint().map(str::to_owned),
             Self::Exclusion { error, .. } => error.hint(Face::Command),
             Self::OneOutput { .. } | Self::OutputIsInput { .. } => Some("write the result to another file".to_owned()),
+            Self::Table { error, .. } => error.hint(Face::Command),
             Self::NoDocument => Some("name a file, or `-` for standard input".to_owned()),
             Self::NotByToys { .. } => Some("`nextstat hypotest-toys` has the options of tests by toys".to_owned()),
             Self::NoPatchName { path } => Some(format!("`nextstat patchset list {path}` lists the names")),

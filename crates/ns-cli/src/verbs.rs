@@ -34,6 +34,7 @@ mod scan;
 mod schema;
 mod significance;
 mod sort;
+mod table;
 mod toys;
 mod yields;
 
@@ -135,6 +136,8 @@ verbs! {
     Exclusion: exclusion::ExclusionArgs,
     /// Compute the significance of a discovery, observed and expected
     Significance: significance::SignificanceArgs,
+    /// Write a table of a stored result as LaTeX, CSV or Markdown
+    Table: table::TableArgs,
     /// Throw toys from a model and fit each of them
     Toys: toys::ToysArgs,
     /// Test a value of the parameter of interest by toys: CLs without asymptotic formulas

@@ -6,6 +6,7 @@ mod args;
 pub(crate) mod combination;
 mod progress;
 pub(crate) mod reporter;
+mod result;
 mod rows;
 mod stream;
 pub(crate) mod table;
@@ -13,6 +14,7 @@ pub(crate) mod table;
 pub(crate) use args::OutputArgs;
 pub(crate) use progress::Progress;
 pub(crate) use reporter::{Paint, Reporter, escape};
+pub(crate) use result::ResultArgs;
 pub(crate) use rows::RowsDocument;
 pub(crate) use stream::Stream;
 
@@ -63,6 +65,11 @@ fn text_of(document: &impl Serialize) -> Result<String, CliError> {
 /// Writes text to the output that the arguments name.
 pub(crate) fn write_text(text: &str, output: &OutputArgs) -> Result<(), CliError> {
     write(text.as_bytes(), output.output_file.as_deref())
+}
+
+/// Writes text to a file, or to standard output without one.
+pub(crate) fn write_text_to(text: &str, path: Option<&Path>) -> Result<(), CliError> {
+    write(text.as_bytes(), path)
 }
 
 /// Writes to a file, or to standard output without one.

@@ -4,7 +4,7 @@ use crate::args::{SetupArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::reporter::conditions_of;
 use crate::output::table::{Align, table};
-use crate::output::{OutputArgs, Progress, Reporter, escape, write_result};
+use crate::output::{Progress, Reporter, ResultArgs, escape};
 use crate::status::Status;
 use clap::Args;
 use nextstat::number::optional;
@@ -27,7 +27,7 @@ pub(crate) struct EveryPatchArgs {
 pub(crate) struct GridArgs<'a> {
     pub(crate) setup: &'a SetupArgs,
     pub(crate) threads: &'a ThreadArgs,
-    pub(crate) output: &'a OutputArgs,
+    pub(crate) output: &'a ResultArgs,
 }
 
 impl GridArgs<'_> {
@@ -48,7 +48,7 @@ impl GridArgs<'_> {
         drop(progress);
 
         let document = answer.document();
-        write_result(&document, output)?;
+        output.write(&document)?;
         let provenance = &document["provenance"];
         let (n_done, n_patches) = (answer.patches.len(), answer.n_patches);
         reporter.summary_or_warning(answer.warning().as_deref(), |_| match answer.is_complete() {

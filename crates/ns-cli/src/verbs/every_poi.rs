@@ -2,7 +2,7 @@
 
 use crate::error::CliError;
 use crate::output::reporter::conditions;
-use crate::output::{OutputArgs, Paint, Reporter, write_result};
+use crate::output::{Paint, Reporter, ResultArgs};
 use nextstat::alarm::Alarm;
 use nextstat::pois::PoiResults;
 use nextstat::{Answer, Document};
@@ -10,10 +10,10 @@ use nextstat::{Answer, Document};
 /// Writes the document, and `summary` of each answer below what all of them have in common.
 pub(crate) fn write<T: Document + Alarm>(
     answer: &Answer<PoiResults<T>>,
-    output: &OutputArgs,
+    output: &ResultArgs,
     summary: impl Fn(&Answer<T>, Paint) -> String,
 ) -> Result<(), CliError> {
-    write_result(&answer.document(), output)?;
+    output.write(&answer.document())?;
     Reporter::new(output).summary_or_warning(answer.result.alarm().as_deref(), |paint| {
         let tables: Vec<String> = answer.result.answers.iter().map(|answer| summary(answer, paint)).collect();
         conditions(&answer.analysis) + &tables.join("\n")

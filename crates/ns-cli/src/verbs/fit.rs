@@ -7,7 +7,7 @@ use crate::args::{DeviceArgs, IgnoredArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::reporter::{conditions, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{OutputArgs, Paint, Reporter, escape, write_result};
+use crate::output::{Paint, Reporter, ResultArgs, escape};
 use crate::status::Status;
 use clap::Args;
 use nextstat::FitRequest;
@@ -55,7 +55,7 @@ pub(crate) struct FitArgs {
     correlation: bool,
 
     #[command(flatten)]
-    output: OutputArgs,
+    output: ResultArgs,
 
     #[command(flatten)]
     threads: ThreadArgs,
@@ -85,7 +85,7 @@ impl Command for FitArgs {
         let fit = analysis
             .fit(&FitRequest { uncertainties, minos: self.minos, minos_cls: self.minos_cl, matrices })?
             .diagnosed();
-        write_result(&fit.document(), &self.output)?;
+        self.output.write(&fit.document())?;
         let (result, reporter) = (&fit.result, Reporter::new(&self.output));
         reporter.warn(&self.ignored.warnings());
         reporter.summary_or_warning(fit.alarm().as_deref(), |paint| {

@@ -9,7 +9,7 @@ use crate::args::{IgnoredArgs, SetupArgs, ThreadArgs, ToyStatistic};
 use crate::error::CliError;
 use crate::output::reporter::{data_label, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{OutputArgs, Reporter, escape};
+use crate::output::{Reporter, ResultArgs, escape};
 use crate::status::Status;
 use clap::{Args, ValueEnum};
 use nextstat::Answer;
@@ -46,7 +46,7 @@ pub(crate) struct HypotestArgs {
     patches: EveryPatchArgs,
 
     #[command(flatten)]
-    output: OutputArgs,
+    output: ResultArgs,
 
     #[command(flatten)]
     threads: ThreadArgs,
@@ -129,7 +129,10 @@ impl HypotestArgs {
         if self.patches.every_patch {
             return refused("--every-patch");
         }
-        Ok(HypotestToysArgs::like_pyhf(self.setup, self.mu, statistic, self.output, self.threads))
+        if self.output.is_table() {
+            return refused("--format");
+        }
+        Ok(HypotestToysArgs::like_pyhf(self.setup, self.mu, statistic, self.output.into_output(), self.threads))
     }
 }
 

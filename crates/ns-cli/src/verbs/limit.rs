@@ -9,7 +9,7 @@ use crate::args::{SetupArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::reporter::{data_label, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{OutputArgs, escape};
+use crate::output::{ResultArgs, escape};
 use crate::status::Status;
 use clap::{Args, ValueEnum};
 use nextstat::Answer;
@@ -61,7 +61,7 @@ pub(crate) struct LimitArgs {
     patches: EveryPatchArgs,
 
     #[command(flatten)]
-    output: OutputArgs,
+    output: ResultArgs,
 
     #[command(flatten)]
     threads: ThreadArgs,

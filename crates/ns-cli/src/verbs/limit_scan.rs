@@ -6,14 +6,14 @@ use super::limit::confidence;
 use crate::error::CliError;
 use crate::output::reporter::{data_label, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{OutputArgs, Progress, Reporter, escape};
+use crate::output::{Progress, Reporter, ResultArgs, escape};
 use crate::status::Status;
 use nextstat::limit_scan::{LimitScan, LimitScanRequest};
 use nextstat::number::{optional, significant};
 use nextstat::{Analysis, Answer};
 
 /// Finds the limits on every parameter of interest but the one that is fixed.
-pub(super) fn run(analysis: &Analysis, request: &LimitScanRequest, output: &OutputArgs) -> Result<Status, CliError> {
+pub(super) fn run(analysis: &Analysis, request: &LimitScanRequest, output: &ResultArgs) -> Result<Status, CliError> {
     let progress = Progress::new(Reporter::new(output), "limits");
     let answer = analysis.limit_scans(request, &progress)?;
     drop(progress);

@@ -7,7 +7,7 @@ use crate::args::{DeviceArgs, SetupArgs, ThreadArgs, in_fit, stored_fit};
 use crate::error::CliError;
 use crate::output::reporter::{free_fit_failed, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{OutputArgs, Paint, Progress, Reporter, escape};
+use crate::output::{Paint, Progress, Reporter, ResultArgs, escape};
 use crate::status::Status;
 use clap::{Args, ValueEnum};
 use nextstat::number::{measured, optional, significant};
@@ -50,7 +50,7 @@ pub(crate) struct RankingArgs {
     minos: bool,
 
     #[command(flatten)]
-    output: OutputArgs,
+    output: ResultArgs,
 
     #[command(flatten)]
     threads: ThreadArgs,

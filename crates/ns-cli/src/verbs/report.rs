@@ -8,7 +8,7 @@ use crate::args::{PredictionArgs, SetupArgs, ThreadArgs, in_fit, stored_fit};
 use crate::error::CliError;
 use crate::output::reporter::{conditions, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{OutputArgs, Paint, Reporter, escape, write_result};
+use crate::output::{Paint, Reporter, ResultArgs, escape};
 use crate::status::Status;
 use clap::Args;
 use nextstat::Analysis;
@@ -45,7 +45,7 @@ pub(crate) struct ReportArgs {
     bins: bool,
 
     #[command(flatten)]
-    output: OutputArgs,
+    output: ResultArgs,
 
     #[command(flatten)]
     threads: ThreadArgs,
@@ -62,7 +62,7 @@ impl Command for ReportArgs {
             None => analysis.report()?,
             Some(path) => analysis.report_from(&stored_fit(path)?).map_err(in_fit(path))?,
         };
-        write_result(&answer.document(), &self.output)?;
+        self.output.write(&answer.document())?;
         let result = &answer.result.yields.fit.result;
         Reporter::new(&self.output).summary_or_warning(answer.result.alarm().as_deref(), |paint| {
             Summary(&answer.result).text(self.correlation_threshold, self.bins, paint)

@@ -7,7 +7,7 @@ use crate::args::{DeviceArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::reporter::{conditions, free_fit_failed, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{OutputArgs, Paint, Progress, Reporter, escape, write_result};
+use crate::output::{Paint, Progress, Reporter, ResultArgs, escape};
 use crate::status::Status;
 use clap::Args;
 use nextstat::Analysis;
@@ -70,7 +70,7 @@ pub(crate) struct ScanArgs {
     no_params: bool,
 
     #[command(flatten)]
-    output: OutputArgs,
+    output: ResultArgs,
 
     #[command(flatten)]
     threads: ThreadArgs,
@@ -94,7 +94,7 @@ impl Command for ScanArgs {
         let answer = analysis.scan(&request, &progress)?;
         drop(progress);
 
-        write_result(&answer.document(), &self.output)?;
+        self.output.write(&answer.document())?;
         let curves = &answer.result;
         let (is_good, is_complete) = (curves.is_converged(), curves.is_complete());
         reporter.summary_or_warning(curves.alarm().as_deref(), |paint| {

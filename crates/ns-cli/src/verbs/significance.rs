@@ -7,7 +7,7 @@ use crate::args::{SetupArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::reporter::{data_label, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{OutputArgs, escape};
+use crate::output::{ResultArgs, escape};
 use crate::status::Status;
 use clap::Args;
 use nextstat::Answer;
@@ -28,7 +28,7 @@ pub(crate) struct SignificanceArgs {
     mu: f64,
 
     #[command(flatten)]
-    output: OutputArgs,
+    output: ResultArgs,
 
     #[command(flatten)]
     threads: ThreadArgs,

@@ -7,7 +7,7 @@ use crate::args::files::Files;
 use crate::args::{PredictionArgs, SetupArgs, ThreadArgs, in_fit, stored_fit};
 use crate::error::CliError;
 use crate::output::reporter::{conditions, warnings};
-use crate::output::{OutputArgs, Reporter, write_result};
+use crate::output::{Reporter, ResultArgs};
 use crate::status::Status;
 use clap::Args;
 use nextstat::alarm::Alarm;
@@ -42,7 +42,7 @@ pub(crate) struct YieldsArgs {
     bins: bool,
 
     #[command(flatten)]
-    output: OutputArgs,
+    output: ResultArgs,
 
     #[command(flatten)]
     threads: ThreadArgs,
@@ -66,7 +66,7 @@ impl YieldsArgs {
     /// Predicts with a fit to the data.
     fn fitted(&self, analysis: &Analysis) -> Result<Status, CliError> {
         let answer = analysis.yields()?;
-        write_result(&answer.document(), &self.output)?;
+        self.output.write(&answer.document())?;
         let Yields { fit, prefit, postfit } = &answer.result;
         Reporter::new(&self.output).summary_or_warning(answer.result.alarm().as_deref(), |_| {
             let tables = tables(analysis, prefit, postfit, self.bins);
@@ -79,7 +79,7 @@ impl YieldsArgs {
     fn stored(&self, analysis: &Analysis, path: &Path) -> Result<Status, CliError> {
         let fit = stored_fit(path)?;
         let answer = analysis.project(&fit).map_err(in_fit(path))?;
-        write_result(&answer.document(), &self.output)?;
+        self.output.write(&answer.document())?;
         Reporter::new(&self.output).summary(|_| projected(&answer, self.bins));
         Ok(Status::Done)
     }

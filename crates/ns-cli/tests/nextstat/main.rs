@@ -16,5 +16,6 @@ mod pyhf_commands;
 mod reports;
 mod schemas;
 mod support;
+mod tables;
 mod toys;
 mod workspaces;

@@ -1,0 +1,118 @@
+//! Arguments of verbs whose results have tables for papers, in the place of JSON.
+
+use super::{OutputArgs, write_result, write_text};
+use crate::error::CliError;
+use clap::error::Error as ClapError;
+use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum};
+use nextstat::tables::{Table, TableFormat, TableRequest};
+use serde_json::Value;
+use std::ops::Deref;
+
+/// Where a result goes, and in which format.
+#[derive(Debug)]
+pub(crate) struct ResultArgs {
+    output: OutputArgs,
+    table: TableArgs,
+}
+
+/// Which format, and which table.
+#[derive(Debug, Args)]
+struct TableArgs {
+    /// Write a table of the result instead of JSON
+    #[arg(long, value_name = "FORMAT", value_enum, help_heading = "Output")]
+    format: Option<FormatArg>,
+
+    /// Which table, where the result has several; the first one if not given: `nextstat table
+    /// --help` lists them
+    #[arg(long, value_name = "TABLE", requires = "format", help_heading = "Output")]
+    table: Option<String>,
+}
+
+/// Formats of results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FormatArg {
+    /// The whole result
+    Json,
+    /// For the packages booktabs and siunitx, rounded by the rule of the Particle Data Group
+    Latex,
+    /// Comma-separated values, with all digits
+    Csv,
+    /// Markdown, rounded as LaTeX
+    Md,
+}
+
+impl FormatArg {
+    /// Returns the format of a table; `None` for JSON.
+    fn of_table(self) -> Option<TableFormat> {
+        match self {
+            Self::Json => None,
+            Self::Latex => Some(TableFormat::Latex),
+            Self::Csv => Some(TableFormat::Csv),
+            Self::Md => Some(TableFormat::Markdown),
+        }
+    }
+}
+
+impl TableArgs {
+    /// Returns the format of a table; `None` for JSON.
+    fn format(&self) -> Result<Option<TableFormat>, CliError> {
+        let format = self.format.and_then(FormatArg::of_table);
+        match &self.table {
+            Some(_) if format.is_none() => Err(CliError::NeedsFormat),
+            _ => Ok(format),
+        }
+    }
+}
+
+impl ResultArgs {
+    /// Writes the result, as JSON or as a table of it, to the output that the arguments name.
+    pub(crate) fn write(&self, document: &Value) -> Result<(), CliError> {
+        let Some(format) = self.table.format()? else { return write_result(document, &self.output) };
+        let request = TableRequest { table: self.table.table.clone(), ..TableRequest::default() };
+        let table = Table::of(document, &request);
+        let table = table.map_err(|error| CliError::Table { name: "the result".to_owned(), error })?;
+        write_text(&table.text(format), &self.output)
+    }
+
+    /// Returns `true` if the arguments ask for a table.
+    pub(crate) fn is_table(&self) -> bool {
+        self.table.format.is_some_and(|format| format.of_table().is_some())
+    }
+
+    /// Returns where the result goes.
+    pub(crate) fn into_output(self) -> OutputArgs {
+        self.output
+    }
+}
+
+impl Deref for ResultArgs {
+    type Target = OutputArgs;
+
+    fn deref(&self) -> &OutputArgs {
+        &self.output
+    }
+}
+
+impl FromArgMatches for ResultArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, ClapError> {
+        let (mut output, table) = (OutputArgs::from_arg_matches(matches)?, TableArgs::from_arg_matches(matches)?);
+        // Who names a format gets it at a terminal, too.
+        output.json |= table.format.is_some();
+        Ok(Self { output, table })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), ClapError> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for ResultArgs {
+    fn augment_args(command: Command) -> Command {
+        TableArgs::augment_args(OutputArgs::augment_args(command))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
