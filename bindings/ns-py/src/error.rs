@@ -2,6 +2,7 @@
 
 use nextstat::error::SettingsError;
 use nextstat::exclusion::ExclusionError;
+use nextstat::tables::TableError;
 use nextstat::{Face, Hint};
 use ns_compute::accel::AccelError;
 use ns_core::CompileError;
@@ -171,6 +172,17 @@ pub(crate) fn exclusion(py: Python<'_>, error: &ExclusionError) -> PyErr {
             WorkspaceError::new_err(error.to_string())
         }
         _ => ParameterError::new_err(error.to_string()),
+    };
+    with_hint(py, made, error.hint(Face::Library))
+}
+
+/// Returns the exception of a document without such a table.
+pub(crate) fn table(py: Python<'_>, error: &TableError) -> PyErr {
+    let made = match error {
+        TableError::NoSuchTable { .. } | TableError::NoSuchRow { .. } | TableError::Missing { .. } => {
+            ParameterError::new_err(error.to_string())
+        }
+        _ => WorkspaceError::new_err(error.to_string()),
     };
     with_hint(py, made, error.hint(Face::Library))
 }

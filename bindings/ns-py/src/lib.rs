@@ -23,6 +23,7 @@ mod numbers;
 mod on_device;
 mod ranking;
 mod settings;
+mod tables;
 mod tests_of_mu;
 mod toys;
 mod watch;
@@ -89,5 +90,6 @@ fn _nextstat(module: &Bound<'_, PyModule>) -> PyResult<()> {
     differentiable::register(module)?;
     batch::register(module)?;
     settings::register(module)?;
+    tables::register(module)?;
     yields::register(module)
 }

@@ -12,7 +12,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import _combination, _command, _curves, _data_sets, _devices, _documents, _errors, _exclusion, _fits, _legacy, _models, _pois, _results, _tests, _toys
+from . import (
+    _combination,
+    _command,
+    _curves,
+    _data_sets,
+    _devices,
+    _documents,
+    _errors,
+    _exclusion,
+    _fits,
+    _legacy,
+    _models,
+    _pois,
+    _results,
+    _tables,
+    _tests,
+    _toys,
+)
 from ._combination import *
 from ._command import *
 from ._curves import *
@@ -47,6 +64,7 @@ from ._results.fits import *
 from ._results.pois import *
 from ._results.tests import *
 from ._results.toys import *
+from ._tables import *
 from ._tests import *
 from ._toys import *
 
@@ -88,6 +106,7 @@ __all__ += _legacy.__all__
 __all__ += _models.__all__
 __all__ += _pois.__all__
 __all__ += _results.__all__
+__all__ += _tables.__all__
 __all__ += _tests.__all__
 __all__ += _toys.__all__
 

@@ -65,6 +65,26 @@ class GradientError(NextstatError):
 _Found: TypeAlias = tuple[_Array, _Array | None, _Array | None]
 
 @final
+class RawTable:
+    """A table of the result in a JSON text."""
+
+    def __new__(
+        cls,
+        document: bytes,
+        table: str | None,
+        rows: Sequence[str],
+        caption: str | None,
+        label: str | None,
+    ) -> RawTable: ...
+    @property
+    def name(self) -> str:
+        """The name of the table."""
+    def text(self, format: str) -> str:
+        """Returns the table as `latex`, `csv` or `md`."""
+    def columns(self) -> list[tuple[str, list[str | float | None]]]:
+        """Returns name and values of each column, with a column for each number."""
+
+@final
 class RawSession:
     """A model whose chosen templates are inputs, with the fits that its statistics need.
 

@@ -6,7 +6,7 @@ import json
 import math
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from .. import _views
+from .. import _tables, _views
 from .._errors import shown, warn, with_hint
 from .._nextstat import ParameterError, __version__, schema_urn
 from .frozen import frozen, frozen_field
@@ -148,6 +148,55 @@ class Result:
     def to_json(self, indent: int | None = None) -> str:
         """Returns the fields as JSON text."""
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
+
+    def to_latex(
+        self,
+        table: str | None = None,
+        *,
+        rows: str | Sequence[str] = (),
+        caption: str | None = None,
+        label: str | None = None,
+    ) -> str:
+        """Returns a table of the result for papers, as `table` makes it.
+
+        Examples
+        --------
+        >>> import nextstat
+        >>> limits = nextstat.upper_limit(nextstat.load_workspace("examples/simple.json"))
+        >>> print(limits.to_latex().splitlines()[-4].replace(" & ", " &\n"))
+            mu &
+        \\num{0.95} &
+        \\num{1.705} &
+        \\num{0.533} &
+        \\num{0.7227} &
+        \\num{1.02} &
+        \\num{1.451} &
+        \\num{2.017} \\\\
+        """
+        return _tables.table(self.to_dict(), table, format="latex", rows=rows, caption=caption, label=label)
+
+    def to_csv(self, table: str | None = None, *, rows: str | Sequence[str] = ()) -> str:
+        """Returns a table of the result as comma-separated values, with all digits.
+
+        `table` and `rows` are those of the function `table`.
+        """
+        return _tables.table(self.to_dict(), table, format="csv", rows=rows)
+
+    def to_markdown(
+        self, table: str | None = None, *, rows: str | Sequence[str] = (), caption: str | None = None
+    ) -> str:
+        """Returns a table of the result in Markdown, as the function `table` makes it."""
+        return _tables.table(self.to_dict(), table, format="md", rows=rows, caption=caption)
+
+    def to_pandas(self, table: str | None = None, *, rows: str | Sequence[str] = ()) -> Any:
+        """Returns a table of the result as a `pandas.DataFrame`, with the columns of `to_csv`.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        return _tables.data_frame(self.to_dict(), table, rows)
 
     def __repr__(self) -> str:
         return _views.text(self._whole_view())
