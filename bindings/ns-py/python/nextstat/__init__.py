@@ -26,6 +26,7 @@ from . import (
     _models,
     _pois,
     _results,
+    _root_output,
     _tables,
     _tests,
     _toys,
@@ -64,6 +65,7 @@ from ._results.fits import *
 from ._results.pois import *
 from ._results.tests import *
 from ._results.toys import *
+from ._root_output import *
 from ._tables import *
 from ._tests import *
 from ._toys import *
@@ -106,6 +108,7 @@ __all__ += _legacy.__all__
 __all__ += _models.__all__
 __all__ += _pois.__all__
 __all__ += _results.__all__
+__all__ += _root_output.__all__
 __all__ += _tables.__all__
 __all__ += _tests.__all__
 __all__ += _toys.__all__
