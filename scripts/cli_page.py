@@ -36,7 +36,7 @@ edit it.
 - Every result has `provenance`: version, command line, digest of the workspace, measurement, data,
   changed settings, device and seed ([JSON documents](reference/json.md)).
 - Results do not depend on `--threads`, to the bit.
-- `build`, `xml2json`, `json2xml` and `contrib` run in the Python package and have their own
+- `build`, `hepdata`, `xml2json`, `json2xml` and `contrib` run in the Python package and have their own
   `--help`: see [how to build a workspace](how-to/build.md) and
   [compatibility.md](compatibility.md#histfactory-xml). A command without the package passes them on
   to `python3 -m nextstat`, or to the Python that `NEXTSTAT_PYTHON` names.
@@ -59,7 +59,7 @@ MODEL_VERB = ["fit"]
 #: Verbs that must have an option so that it counts as shared.
 N_SHARING = 3
 #: Verbs without a section: they run elsewhere, or have nothing to say.
-LEFT_OUT = ("help", "completions", "man", "build", "xml2json", "json2xml", "contrib")
+LEFT_OUT = ("help", "completions", "man", "build", "hepdata", "xml2json", "json2xml", "contrib")
 
 
 def help_text(nextstat, verb):

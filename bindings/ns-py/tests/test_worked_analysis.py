@@ -248,3 +248,20 @@ def test_every_figure_is_drawn(done, analysis, tmp_path):
     # Points with errors are data: the blinded figure has none.
     points = {name: len(figures[name].containers) for name in ("blinded", "prefit", "postfit")}
     assert points["blinded"] < points["postfit"] == points["prefit"]
+
+
+def test_hepdata_accepts_the_results(printed, tmp_path):
+    """All stored documents that have tables, but for the tests of goodness and by toys."""
+    validator = pytest.importorskip("hepdata_validator.full_submission_validator")
+    import nextstat.hepdata
+
+    names = ("cr", "prediction", "blinded", "expected", "fit", "ranking", "scan", "significance", "limit")
+    files = {name: printed[0] / f"{name}.json" for name in names}
+    made = nextstat.hepdata.submission(files, tmp_path / "record", workspace=printed[0] / "workspace.json", archive=tmp_path / "record.tar.gz")
+    assert {"Upper limits (limit)", "Upper limits (expected)", "Yields in SR (prediction)"} <= set(made.tables)
+    checker = validator.FullSubmissionValidator(schema_version="1.1.1")
+    is_valid = checker.validate(directory=str(made.folder)) and checker.validate(archive=str(made.archive))
+    assert is_valid, [message.message for found in checker.get_messages().values() for message in found]
+    prediction = (made.folder / "yields_in_sr_prediction.yaml").read_text("utf-8")
+    hidden = next(one for one in json.loads((printed[0] / "workspace.json").read_text("utf-8"))["observations"] if one["name"] == "SR")
+    assert all(f"value: {count}\n" not in prediction for count in hidden["data"])

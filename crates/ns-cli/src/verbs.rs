@@ -60,7 +60,7 @@ A terminal gets the table of a result; a pipe, and a file named with --output-fi
 pub(crate) const EXIT_CODES: &str = exit_codes!();
 
 const AFTER_HELP: &str = concat!(
-    "build, xml2json, json2xml and contrib run in the Python package (pip install 'nextstat-rs[build,xmlio]'), with the `python3` of the search path or that of NEXTSTAT_PYTHON.\n\n",
+    "build, hepdata, xml2json, json2xml and contrib run in the Python package (pip install 'nextstat-rs[build,hepdata,xmlio]'), with the `python3` of the search path or that of NEXTSTAT_PYTHON.\n\n",
     exit_codes!()
 );
 
@@ -162,6 +162,8 @@ verbs! {
     Digest: digest::DigestArgs,
     /// Make a workspace of histograms or ntuples in ROOT files, as a configuration says
     Build: in_python::BuildArgs,
+    /// Write a submission to HEPData from stored results and the workspace
+    Hepdata: in_python::HepdataArgs,
     /// Convert HistFactory XML with its ROOT files to a workspace
     #[command(name = "xml2json")]
     Xml2Json: in_python::Xml2JsonArgs,

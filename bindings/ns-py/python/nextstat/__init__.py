@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from . import build as build
     from . import differentiable as differentiable
     from . import distributed as distributed
+    from . import hepdata as hepdata
     from . import histograms as histograms
     from . import jax as jax
     from . import plot as plot
@@ -114,7 +115,7 @@ __all__ += _tests.__all__
 __all__ += _toys.__all__
 
 # Modules that are imported when they are first used, because of what they import themselves.
-_LAZY = ("differentiable", "distributed", "histograms", "jax", "plot", "pyhf", "torch")
+_LAZY = ("differentiable", "distributed", "hepdata", "histograms", "jax", "plot", "pyhf", "torch")
 
 
 def __getattr__(name: str) -> Any:

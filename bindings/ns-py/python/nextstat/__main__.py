@@ -11,6 +11,7 @@ from ._installed import warn_if_mixed
 #: engine's command has the same names and passes them on to this module.
 VERBS = {
     "build": "nextstat.build._command",
+    "hepdata": "nextstat.hepdata._command",
     "xml2json": "nextstat.pyhf._cli",
     "json2xml": "nextstat.pyhf._cli",
     "contrib": "nextstat.pyhf._cli",

@@ -1,7 +1,7 @@
 //! Verbs that the Python package implements: the command passes them on to `python3 -m nextstat`.
 //!
-//! They need ROOT files, figures or the network, for which Python has kept libraries. The command
-//! that the Python package installs runs them itself.
+//! They need ROOT files, YAML, figures or the network, for which Python has kept libraries. The
+//! command that the Python package installs runs them itself.
 
 use super::Command;
 use crate::error::CliError;
@@ -73,6 +73,7 @@ macro_rules! verbs_in_python {
 
 verbs_in_python! {
     BuildArgs: "build",
+    HepdataArgs: "hepdata",
     Xml2JsonArgs: "xml2json",
     Json2XmlArgs: "json2xml",
     ContribArgs: "contrib",
