@@ -35,9 +35,12 @@ edit it.
   for one: `--fix 'JES_*=0'`. A name precedes a pattern.
 - Every result has `provenance`: version, command line, digest of the workspace, measurement, data,
   changed settings, device and seed ([JSON documents](reference/json.md)).
+- `--format` writes a table of a result in the place of JSON, and `nextstat table` that of a stored
+  one: [make tables for papers](how-to/tables.md).
 - Results do not depend on `--threads`, to the bit.
-- `build`, `hepdata`, `xml2json`, `json2xml` and `contrib` run in the Python package and have their own
-  `--help`: see [how to build a workspace](how-to/build.md) and
+- `build`, `hepdata`, `xml2json`, `json2xml` and `contrib` run in the Python package and have their
+  own `--help`: see [how to build a workspace](how-to/build.md),
+  [submit to HEPData](how-to/hepdata.md) and
   [compatibility.md](compatibility.md#histfactory-xml). A command without the package passes them on
   to `python3 -m nextstat`, or to the Python that `NEXTSTAT_PYTHON` names.
 - Work that takes more than half a second shows its progress on a terminal. Ctrl-C stops it and

@@ -229,3 +229,15 @@ def test_the_verb_writes_what_the_function_writes(shapes, examples_folder, searc
     assert {path.name: path.read_bytes() for path in (examples_folder / "by_verb").iterdir()} == ours
     done = subprocess.run([sys.executable, "-m", "nextstat", "hepdata", "nowhere.json", "-o", "x"], capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 2 and "nowhere.json" in done.stderr and not os.path.exists("x")
+
+
+def test_the_page_makes_a_submission(examples_folder, root):
+    """What its blocks of Python write, the one by the command included."""
+    page = (root / "docs/how-to/hepdata.md").read_text("utf-8")
+    names = {}
+    for block in re.findall(r"^```py\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
+        exec(block, names)
+    for made in ("record", "record.tar.gz", "by_python"):
+        _require_valid(examples_folder / made)
+    _, index, _ = _load(examples_folder / "record")
+    assert "Yields in signal_region" in [entry["name"] for entry in index]

@@ -103,3 +103,12 @@ def test_mistakes_are_errors_and_write_nothing(model, tmp_path):
         with pytest.raises(nextstat.NextstatError, match=message):
             nextstat.write_root(yields, tmp_path / "yields.root", **options)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_page_writes_a_file(examples_folder, root):
+    page = (root / "docs/how-to/tables.md").read_text("utf-8")
+    [block] = re.findall(r"^```py\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    yields = nextstat.yields(nextstat.load_workspace("examples/shapes.json"))
+    names = {"nextstat": nextstat, "yields": yields}
+    exec(block, names)
+    assert names["values"].tolist() == yields.channels[1]["postfit"]["total"]["yields"].tolist()
