@@ -5,7 +5,7 @@
     prose.py --fix-width [--only PATH ...]  rewrap paragraphs with a line of more than 100 columns
     prose.py --words                        print the list of words as JSON
 
-Comments are those that have a line of their own, in Rust, C++, Python, configuration, make and the
+Comments are those that have a line of their own, in Rust, C++, TypeScript, Python, configuration, make and the
 shell, and docstrings. The meaning of the preferred words is in the glossary of the documentation. Standard library only.
 """
 
@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 WIDTH = 100
 
-RUST_LIKE = {".rs", ".h", ".hpp", ".cpp", ".c", ".cu", ".metal"}
+RUST_LIKE = {".rs", ".h", ".hpp", ".cpp", ".c", ".cu", ".metal", ".ts", ".tsx", ".mjs"}
 PYTHON = {".py", ".pyi"}
 MARKDOWN = {".md"}
 OTHER = {".toml", ".sh", ".yml", ".yaml", ".cff", ""}
