@@ -1,0 +1,147 @@
+// The matrix of correlations: cells with numbers when they are few, a raster when they are many.
+
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+
+import type { Correlation } from "../documents";
+import { escapeText, shortText } from "../numbers/escape";
+import { fixed } from "../numbers/format";
+
+// Up to this many parameters have cells with numbers.
+const MAX_CELLS = 26;
+
+// Returns the correlation of two parameters; `null` where it is not defined.
+export function correlationOf({ thousandths }: Correlation, i: number, j: number): number | null {
+  if (i === j) return 1;
+  const value = i > j ? thousandths[i]?.[j] : thousandths[j]?.[i];
+  return value === null || value === undefined ? null : value / 1000;
+}
+
+export interface Pair {
+  first: number;
+  second: number;
+  value: number;
+}
+
+// Returns the pairs among `chosen` parameters whose correlation is at least `threshold` in size,
+// the largest first.
+export function strongPairs(correlation: Correlation, chosen: readonly number[], threshold: number): Pair[] {
+  const pairs: Pair[] = [];
+  chosen.forEach((first, i) => {
+    for (const second of chosen.slice(0, i)) {
+      const value = correlationOf(correlation, first, second);
+      if (value !== null && Math.abs(value) >= threshold) pairs.push({ first: second, second: first, value });
+    }
+  });
+  return pairs.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+}
+
+// Returns the parameters of `among` with a correlation of at least `threshold` with another of
+// them, and those of `kept` in any case.
+export function choose(correlation: Correlation, among: readonly number[], kept: ReadonlySet<number>, threshold: number): number[] {
+  const candidates = [...new Set([...kept, ...among])].sort((a, b) => a - b);
+  const least = Math.round(1000 * threshold);
+  const strong = new Set<number>(kept);
+  candidates.forEach((i, position) => {
+    const row = correlation.thousandths[i] ?? [];
+    for (const j of candidates.slice(0, position)) {
+      const value = row[j];
+      if (value === null || value === undefined || Math.abs(value) < least) continue;
+      strong.add(i);
+      strong.add(j);
+    }
+  });
+  return candidates.filter((i) => strong.has(i));
+}
+
+interface MatrixProps {
+  correlation: Correlation;
+  chosen: readonly number[];
+}
+
+// Shows the correlations of the `chosen` parameters.
+export function CorrelationMatrix({ correlation, chosen }: MatrixProps) {
+  const [at, setAt] = useState<[number, number] | null>(null);
+  const props = { correlation, chosen, point: setAt };
+  return (
+    <div class="matrix" onPointerLeave={() => setAt(null)}>
+      {chosen.length <= MAX_CELLS ? <div class="scroller" role="region" aria-label="Matrix of correlations" tabIndex={0}><Cells {...props} /></div> : <Raster {...props} />}
+      <p class="readout" aria-hidden="true">{at ? pairText(correlation, chosen[at[0]]!, chosen[at[1]]!) : "A pointer on a cell reads both parameters."}</p>
+    </div>
+  );
+}
+
+function pairText(correlation: Correlation, i: number, j: number): string {
+  const value = correlationOf(correlation, i, j);
+  const [first, second] = [i, j].map((index) => shortText(correlation.par_names[index] ?? "", 80));
+  return `${first} and ${second}: ${value === null ? "not defined" : fixed(value, 3)}`;
+}
+
+interface DrawingProps extends MatrixProps {
+  point: (cell: [number, number] | null) => void;
+}
+
+function description(n: number): string {
+  return `Correlations of ${n} parameters; the table below names the largest`;
+}
+
+function Cells({ correlation, chosen, point }: DrawingProps) {
+  const [n, side, left, top] = [chosen.length, 34, 190, 96];
+  const names = chosen.map((i) => shortText(correlation.par_names[i] ?? "", 28));
+  return (
+    <svg class="cells" role="img" aria-label={description(n)} viewBox={`0 0 ${left + n * side + 92} ${top + n * side + 4}`} style={{ width: `${left + n * side + 92}px` }}>
+      {names.map((name, i) => (
+        <g key={i}>
+          <text x={left - 6} y={top + (i + 0.5) * side} dy="0.35em" text-anchor="end">{name}</text>
+          <text transform={`translate(${left + (i + 0.55) * side} ${top - 6}) rotate(-40)`}>{shortText(name, 18)}</text>
+        </g>
+      ))}
+      {chosen.flatMap((first, i) => chosen.map((second, j) => (
+        <g key={i * n + j} transform={`translate(${left + j * side} ${top + i * side})`} onPointerEnter={() => point([i, j])}>
+          <Cell value={correlationOf(correlation, first, second)} side={side} />
+        </g>
+      )))}
+    </svg>
+  );
+}
+
+function Cell({ value, side }: { value: number | null; side: number }) {
+  const size = Math.abs(value ?? 0);
+  const text = value === null ? "–" : size === 1 ? fixed(value, 0) : fixed(value, 2).replace("0.", ".");
+  return (
+    <>
+      <rect class={(value ?? 0) < 0 ? "negative" : "positive"} width={side - 1} height={side - 1} fill-opacity={size} />
+      <text class={size > 0.5 ? "strong" : undefined} x={side / 2} y={side / 2} dy="0.35em" text-anchor="middle">{text}</text>
+    </>
+  );
+}
+
+// One pixel for each pair, red or blue, whose opacity is the root of its size: it suits light and
+// dark pages, and small correlations are seen.
+function Raster({ correlation, chosen, point }: DrawingProps) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const n = chosen.length;
+  useLayoutEffect(() => paint(canvas.current!, correlation, chosen), [correlation, chosen]);
+  const cellAt = (event: PointerEvent): [number, number] => {
+    const box = canvas.current!.getBoundingClientRect();
+    const index = (offset: number, size: number) => Math.min(n - 1, Math.max(0, Math.floor((offset / size) * n)));
+    return [index(event.clientY - box.top, box.height), index(event.clientX - box.left, box.width)];
+  };
+  return (
+    <>
+      <canvas ref={canvas} role="img" aria-label={description(n)} onPointerMove={(event) => point(cellAt(event))} />
+      <p class="note">{n} parameters, from the first (top left) {escapeText(correlation.par_names[chosen[0]!] ?? "")} on, in the order of the model. Opacity: the root of the size.</p>
+    </>
+  );
+}
+
+function paint(canvas: HTMLCanvasElement, correlation: Correlation, chosen: readonly number[]): void {
+  const n = chosen.length;
+  const pixels = new ImageData(n, n);
+  chosen.forEach((first, i) => chosen.forEach((second, j) => {
+    const value = correlationOf(correlation, first, second) ?? 0;
+    pixels.data.set([...(value < 0 ? [42, 120, 192] : [200, 56, 46]), Math.round(255 * Math.sqrt(Math.abs(value)))], 4 * (i * n + j));
+  }));
+  canvas.width = n;
+  canvas.height = n;
+  canvas.getContext("2d")!.putImageData(pixels, 0, 0);
+}
