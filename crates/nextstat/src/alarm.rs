@@ -5,6 +5,7 @@ use crate::Answer;
 use crate::curves::Curves;
 use crate::exclusion::Exclusion;
 use crate::fits::FitsSummary;
+use crate::full_report::FullReport;
 use crate::goodness::{Goodness, GoodnessByToys};
 use crate::limit_scan::LimitScan;
 use crate::pois::PoiResults;
@@ -119,6 +120,12 @@ impl Alarm for Yields {
     fn alarm(&self) -> Option<String> {
         let fits_hidden = self.fit.analysis.fits_hidden().then_some(&self.fit.result.warnings);
         self.fit.alarm().or_else(|| joined(true, fits_hidden?))
+    }
+}
+
+impl Alarm for FullReport {
+    fn alarm(&self) -> Option<String> {
+        self.overview.result.alarm()
     }
 }
 

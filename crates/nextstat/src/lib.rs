@@ -93,6 +93,7 @@ pub mod exclusion;
 pub mod fit;
 mod fit_counts;
 pub mod fits;
+pub mod full_report;
 pub mod goodness;
 pub mod hypothesis;
 pub mod limit_scan;

@@ -17,7 +17,9 @@ const LAYERS: &[&[&str]] = &[
     &["comparison", "curves", "fit", "hypothesis", "patchsets", "ranking", "toys"],
     &["combination", "limit_scan"],
     &["fits", "goodness", "toy_tests", "yields"],
-    &["alarm", "projection", "tables"],
+    &["projection", "tables"],
+    &["full_report"],
+    &["alarm"],
 ];
 
 /// The modules of what the crate's root exports.

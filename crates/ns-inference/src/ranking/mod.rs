@@ -64,6 +64,8 @@ pub struct RankingMethods {
 impl RankingMethods {
     /// All of them.
     pub const ALL: Self = Self { classic: true, global: true, covariance: true };
+    /// Formulas alone, without a refit.
+    pub const COVARIANCE: Self = Self { classic: false, global: false, covariance: true };
 }
 
 /// A ranking of the nuisance parameters, the most important one first.
