@@ -1,9 +1,13 @@
 //! Expected yields before and after a fit with their uncertainties, and reports of one fit.
 
+use std::sync::Arc;
+
 use nextstat::Analysis;
 use nextstat::alarm::Alarm;
 use nextstat::comparison::Comparison;
+use nextstat::full_report::FullReportRequest;
 use nextstat::stored::StoredFit;
+use ns_inference::monitor::Monitor;
 use ns_inference::yields::{ChannelPrediction, Prediction};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -14,6 +18,7 @@ use crate::fits::fit_document;
 use crate::interrupt::answer;
 use crate::model::PyModel;
 use crate::settings::{analysis, annotate};
+use crate::watch::{answer_watched, callback};
 
 /// Returns the yields of every channel before the fit and after it, with the data; those that the
 /// stored `fit` predicts, if there is one, as the JSON text of its document.
@@ -76,19 +81,32 @@ fn channels<'py>(
 /// Returns one fit, its goodness and its yields; those of the stored `fit`, if there is one, as the
 /// JSON text of its document.
 #[pyfunction]
-#[pyo3(signature = (model, settings, fit=None))]
+#[pyo3(signature = (model, settings, fit=None, page=None))]
 fn report_model<'py>(
     py: Python<'py>,
     model: &PyModel,
     settings: &Bound<'py, PyDict>,
     fit: Option<&str>,
+    page: Option<PageWanted<'py>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let analysis = analysis(py, model, settings)?;
     let stored = fit.map(|fit| read_fit(py, fit)).transpose()?;
-    let reported = answer(py, &analysis, |analysis| match &stored {
-        None => analysis.report(),
-        Some(stored) => analysis.report_from(stored),
-    })?;
+    let (reported, page) = match page {
+        Some(PageWanted { progress }) => {
+            let request = FullReportRequest { fit: stored.map(Arc::new), ..FullReportRequest::default() };
+            let work = |analysis: &Analysis, monitor: &dyn Monitor| analysis.full_report(&request, monitor);
+            let full = answer_watched(py, callback(progress).as_ref(), &analysis, work)?;
+            let page = py.detach(|| ns_report::page(&ns_report::data(&full)));
+            (full.result.overview, Some(page))
+        }
+        None => {
+            let report = |analysis: &Analysis| match &stored {
+                None => analysis.report(),
+                Some(stored) => analysis.report_from(stored),
+            };
+            (answer(py, &analysis, report)?, None)
+        }
+    };
     let (found, analysis) = (reported.result, reported.analysis);
     let (fit, document) = (&found.yields.fit, PyDict::new(py));
     document.set_item("converged", fit.result.converged)?;
@@ -103,7 +121,17 @@ fn report_model<'py>(
         document.set_item("unused", &comparison.unused)?;
     }
     document.set_item("fit", fit_document(py, &analysis, fit.result.clone(), model.names(py)?)?)?;
+    if let Some(page) = page {
+        document.set_item("page", page)?;
+    }
     Ok(document)
+}
+
+/// That a page for a browser is wanted, too.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct PageWanted<'py> {
+    progress: Option<Bound<'py, PyAny>>,
 }
 
 /// Reads a stored fit.

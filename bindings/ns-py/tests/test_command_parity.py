@@ -464,3 +464,18 @@ def test_published_workspaces_give_the_commands_numbers(published):
             warnings.simplefilter("ignore", nextstat.NextstatWarning)
             result = nextstat.fit(nextstat.load_workspace(path)).to_dict()
         assert_same(command("fit", path), result, "fit", path.name)
+
+
+def test_the_page_of_a_report_is_the_commands(root, tmp_path):
+    def shown(path):
+        page = path.read_text()
+        start = page.index('id="report-data">') + len('id="report-data">')
+        data = json.loads(page[start : page.index("</script>", start)])
+        data["report"]["provenance"].pop("command", None)
+        return page[:start], data
+
+    workspace, here, there = root / "examples/shapes.json", tmp_path / "here.html", tmp_path / "there.html"
+    report = nextstat.report(nextstat.load_workspace(workspace), html=here)
+    assert report == nextstat.report(nextstat.load_workspace(workspace))
+    nextstat.command(["report", workspace, "--html", there, "--quiet"])
+    assert shown(here) == shown(there)

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 from . import _nextstat
 from ._arguments import flag, names, optional_toys, parse_aux, real, settings
+from ._files import write_whole
 from ._models import text_of_fit
 from ._nextstat import ParameterError
 from ._progress import progress_of
 from ._results import FitResult, GoodnessOfFit, ReportResult, YieldsResult, warn_of
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import ArrayLike
@@ -264,6 +266,7 @@ def goodness_of_fit(
 def report(
     model: Model,
     *,
+    html: str | os.PathLike[str] | None = None,
     fit: StoredFit | None = None,
     data: ArrayLike | None = None,
     init: Start | None = None,
@@ -279,6 +282,7 @@ def report(
     multi_start: int | None = None,
     seed: int = 0,
     threads: int | None = None,
+    progress: Progress = None,
     device: str = "auto",
 ) -> ReportResult:
     """Returns everything about one fit.
@@ -288,6 +292,11 @@ def report(
 
     Parameters
     ----------
+    html : path, optional
+        Writes a page for a browser to this file: the report with the ranking, scans, limits and the
+        findings of `check`. It is one file, which needs no network.
+    progress : callable or True, optional
+        Called with (done, total) while the page is made; True shows a bar.
     fit : FitResult, dict or path, optional
         A fit to report instead of another one, as `yields` takes it. `goodness_of_fit` then
         compares the data with what it predicts, as `goodness_of_fit(fit=...)` does.
@@ -316,7 +325,13 @@ def report(
         fit_channels=fit_channels, mask=mask, blind=blind, blind_above=blind_above, blind_by=blind_by,
         fit_blinded=fit_blinded, groups=groups, multi_start=multi_start, seed=seed, threads=threads,
     )
-    return warn_of(ReportResult(_nextstat.report_model(model, given, text_of_fit(fit))))
+    page = None if html is None else {"progress": progress_of(progress, "fit")}
+    found = _nextstat.report_model(model, given, text_of_fit(fit), page)
+    if html is not None:
+        from pathlib import Path
+
+        write_whole({Path(html): found.pop("page").encode()})
+    return warn_of(ReportResult(found))
 
 
 def _refuse(**conditions: object) -> None:

@@ -73,7 +73,7 @@ pub(crate) fn write_text_to(text: &str, path: Option<&Path>) -> Result<(), CliEr
 }
 
 /// Writes to a file, or to standard output without one.
-fn write(bytes: &[u8], path: Option<&Path>) -> Result<(), CliError> {
+pub(crate) fn write(bytes: &[u8], path: Option<&Path>) -> Result<(), CliError> {
     match path {
         None => write_stdout(bytes),
         Some(path) if path.as_os_str() == "-" => write_stdout(bytes),

@@ -8,16 +8,18 @@ use crate::args::{PredictionArgs, SetupArgs, ThreadArgs, in_fit, stored_fit};
 use crate::error::CliError;
 use crate::output::reporter::{conditions, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{Paint, Reporter, ResultArgs, escape};
+use crate::output::{Paint, Progress, Reporter, ResultArgs, escape, with_command, write};
 use crate::status::Status;
 use clap::Args;
-use nextstat::Analysis;
 use nextstat::alarm::Alarm;
+use nextstat::full_report::FullReportRequest;
 use nextstat::number::{measured, significant};
 use nextstat::yields::Overview;
+use nextstat::{Analysis, Answer, Face};
 use ns_inference::yields::{ChannelPrediction, Prediction};
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Arguments of `report`.
 #[derive(Debug, Args)]
@@ -33,6 +35,11 @@ pub(crate) struct ReportArgs {
 
     #[command(flatten)]
     shown: PredictionArgs,
+
+    /// Write a page for a browser to this file, which also has the ranking, scans and limits,
+    /// instead of JSON to standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    html: Option<PathBuf>,
 
     /// Smallest correlation that puts a parameter into the correlation matrix of the summary; the
     /// result has all
@@ -53,21 +60,42 @@ pub(crate) struct ReportArgs {
 
 impl Command for ReportArgs {
     fn files(&self) -> Files<'_> {
-        self.setup.files(&self.output).reading_paths(self.from.as_slice())
+        self.setup.files(&self.output).reading_paths(self.from.as_slice()).writing(self.html.as_ref())
     }
 
     fn run(self) -> Result<Status, CliError> {
         let analysis = self.setup.prediction(&self.threads, &self.shown)?;
-        let answer = match &self.from {
-            None => analysis.report()?,
-            Some(path) => analysis.report_from(&stored_fit(path)?).map_err(in_fit(path))?,
+        let answer = match (&self.html, &self.from) {
+            (Some(path), _) => self.page(&analysis, path)?,
+            (None, None) => analysis.report()?,
+            (None, Some(path)) => analysis.report_from(&stored_fit(path)?).map_err(in_fit(path))?,
         };
-        self.output.write(&answer.document())?;
+        if self.html.is_none() || self.output.is_asked_for() {
+            self.output.write(&answer.document())?;
+        }
         let result = &answer.result.yields.fit.result;
         Reporter::new(&self.output).summary_or_warning(answer.result.alarm().as_deref(), |paint| {
             Summary(&answer.result).text(self.correlation_threshold, self.bins, paint)
         });
-        Ok(Status::done_if(result.converged))
+        Ok(if Progress::is_interrupted() { Status::Interrupted } else { Status::done_if(result.converged) })
+    }
+}
+
+impl ReportArgs {
+    /// Writes the page to `path`, and returns the report that it begins with.
+    fn page(&self, analysis: &Analysis, path: &Path) -> Result<Answer<Overview>, CliError> {
+        let fit = self.from.as_deref().map(stored_fit).transpose()?.map(Arc::new);
+        let request = FullReportRequest { fit, face: Face::Command, ..FullReportRequest::default() };
+        let progress = Progress::new(Reporter::new(&self.output), "fits");
+        let answer = match &self.from {
+            None => analysis.full_report(&request, &progress)?,
+            Some(fit) => analysis.full_report(&request, &progress).map_err(in_fit(fit))?,
+        };
+        drop(progress);
+        let mut data = ns_report::data(&answer);
+        data["report"] = with_command(&data["report"]).into_owned();
+        write(ns_report::page(&data).as_bytes(), Some(path))?;
+        Ok(answer.result.overview)
     }
 }
 

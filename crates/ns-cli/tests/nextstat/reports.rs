@@ -1,9 +1,10 @@
 //! `gof` and `report` on our own examples, with their summaries, their commonest mistakes, and fits
 //! that fail.
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::fs;
 
-use crate::support::{Run, folder, nextstat, with_stdin};
+use crate::support::{Run, Scratch, folder, nextstat, with_stdin};
 
 fn examples(arguments: &[&str]) -> Run {
     nextstat(&folder("examples"), arguments)
@@ -115,4 +116,70 @@ fn a_report_has_what_its_parts_have() {
     }
     let one = examples(&["report", "shapes.json", "--threads", "1"]).result();
     assert_eq!(examples(&["report", "shapes.json", "--threads", "4"]).result(), one);
+}
+
+/// Returns the data of the page that `report` with these arguments writes.
+fn page(scratch: &Scratch, arguments: &[&str]) -> (String, Value) {
+    let path = scratch.path("report.html");
+    let run = examples(&[&["report"], arguments, &["--html", &path, "--quiet"]].concat());
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{}", run.stderr);
+    let page = String::from_utf8(scratch.read("report.html")).expect("text");
+    let start = page.find(r#"id="report-data">"#).expect("the data") + r#"id="report-data">"#.len();
+    let end = start + page[start..].find("</script>").expect("the end of the data");
+    let data = serde_json::from_str(&page[start..end]).expect("JSON");
+    (page, data)
+}
+
+#[test]
+fn a_page_has_what_the_verbs_have() {
+    let scratch = Scratch::new("page");
+    let (_, data) = page(&scratch, &["shapes.json", "--poi", "mu", "--poi", "norm_ttbar"]);
+    assert_eq!(data["absent"], json!({"minima": "only one starting point was tried"}));
+    let near = |found: &Value, wanted: &Value| {
+        let [found, wanted] = [found, wanted].map(|value| value.as_f64().expect("a number"));
+        assert!((found - wanted).abs() <= 1e-6 * wanted.abs(), "{found} and {wanted}");
+    };
+    for (k, poi) in ["mu", "norm_ttbar"].into_iter().enumerate() {
+        let limit = examples(&["limit", "shapes.json", "--poi", poi]).document();
+        near(&data["limits"][k]["observed"], &limit["observed"]);
+        let ranking = examples(&["ranking", "shapes.json", "--poi", poi]).document();
+        assert_eq!(data["ranking"][k]["ranking"][0]["parameter"], ranking["ranking"][0]["parameter"]);
+        near(
+            &data["scans"][k]["intervals"][0]["up"],
+            &examples(&["scan", "shapes.json", "--poi", poi]).document()["intervals"][0]["up"],
+        );
+    }
+    let fit = examples(&["report", "shapes.json"]).document();
+    let at = |name: &str| data["correlation"]["par_names"].as_array().expect("names").iter().position(|n| n == name);
+    let [i, j] = [at("norm_ttbar").expect("it is there"), at("mu").expect("it is there")];
+    let thousandths = &data["correlation"]["thousandths"][i.max(j)][i.min(j)];
+    let whole = fit["fit"]["correlation"][i][j].as_f64().expect("a correlation");
+    assert!((1000.0 * whole - thousandths.as_f64().expect("a number")).abs() <= 0.5);
+    assert_eq!(data["report"]["provenance"]["command"][1], "report");
+}
+
+#[test]
+fn a_page_does_not_have_what_is_hidden_or_impossible() {
+    let scratch = Scratch::new("hidden-page");
+    let text = fs::read_to_string(folder("examples").join("shapes.json")).expect("readable");
+    let workspace = scratch.path("workspace.json");
+    let mut document: Value = serde_json::from_str(&text).expect("JSON");
+    for observation in document["observations"].as_array_mut().expect("a list") {
+        if observation["name"] == "signal_region" {
+            observation["data"] = json!([7611.0, 5512.0, 3613.0, 1514.0]);
+        }
+    }
+    fs::write(&workspace, document.to_string()).expect("writable");
+    for more in [&["--blind", "signal_region"][..], &["--blind", "signal_region", "--fit-blinded"]] {
+        let (text, data) = page(&scratch, &[&[workspace.as_str()], more].concat());
+        for count in ["7611", "5512", "3613", "1514", "18250"] {
+            assert!(!text.contains(count), "{more:?}: {count}");
+        }
+        let absent = data["absent"].as_object().expect("an object");
+        assert!(absent.contains_key("limits") && absent.contains_key("scans"), "{absent:?}");
+    }
+    let (_, data) = page(&scratch, &["shapes.json", "--poi", "none"]);
+    assert_eq!(data["absent"]["limits"], "the model has no parameter of interest");
+    let run = examples(&["report", &workspace, "--html", &workspace]);
+    assert!(run.code == Some(2) && run.stderr.contains("is an input of this command"), "{}", run.stderr);
 }
