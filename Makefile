@@ -35,7 +35,7 @@ TORCH_PYTHON ?= /usr/bin/python3
 # Options of scripts/prose.py in `make check`, such as `--only docs`.
 PROSE ?=
 
-.PHONY: help run build py test test-rust test-python test-torch bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page json-page docs figures compat compat-gradients ptx kernels-check kernels-sanitize kernels-mutate kernels-fused test-arm fuzz clean
+.PHONY: help run build py test test-rust test-python test-torch bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page json-page docs figures compat compat-gradients ptx kernels-check kernels-sanitize kernels-mutate kernels-fused test-arm fuzz web test-web clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,7 +49,7 @@ build: ## build the `nextstat` command, optimised
 py: ## build the Python package and install it into .venv
 	$(PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --build --venv $(VENV) --extras $(EXTRAS) --no-tests
 
-test: test-rust test-python test-torch ## run all tests: Rust's, and the Python package's from its wheel in a clean .venv
+test: test-rust test-python test-torch test-web ## run all tests: Rust's, the Python package's from its wheel in a clean .venv, and those of the report page in a browser
 
 # Tests that need published likelihoods with reference numbers, or the reference models of
 # torchless, are ignored unless these are there; then absent ones are failures. What takes many
@@ -73,14 +73,27 @@ test-torch: test-python ## run the tests of gradients with the PyTorch of TORCH_
 	then $(TORCH_PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --system-packages --venv $(VENV)-torch --tests bindings/ns-py/tests/differentiable; \
 	else echo "warning: skipped: the tests that need PyTorch, which $(TORCH_PYTHON) does not have (Debian: python3-torch, python3-venv)"; fi
 
+# Some tests show documents of the wheel's command, so `make test` builds the wheel first.
+WEB_VENV ?= .venv-web
+ifneq (,$(filter test,$(MAKECMDGOALS)))
+test-web: test-python
+endif
+test-web: ## run the tests of the report page: in Chromium, and with Node; skipped where these are absent
+	@sh web/tests/run.sh $(WEB_VENV) $(VENV)/bin/nextstat
+
+web: ## build the report page's script and style from web/ into crates/ns-report/assets (needs Node >= 20 and npm)
+	cd web && npm ci --no-audit --no-fund && npm run build
+
 check: ## formatting, lints, words and widths, documentation, licences, and known vulnerabilities where cargo-deny is installed (needs the network)
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
-	@if $(VENV)/bin/ruff --version >/dev/null 2>&1; then $(VENV)/bin/ruff check bindings/ns-py scripts benches compat docs/assets; \
+	@if $(VENV)/bin/ruff --version >/dev/null 2>&1; then $(VENV)/bin/ruff check bindings/ns-py scripts benches compat docs/assets web; \
 	else echo "warning: skipped: ruff, which $(VENV) does not have (make test-python installs it)"; fi
 	$(PYTHON) scripts/prose_test.py
 	$(PYTHON) scripts/prose.py $(PROSE)
 	$(PYTHON) scripts/torchless_mutate.py --check
+	@if [ -d web/node_modules ] && command -v npm >/dev/null; then cd web && npm run --silent check; \
+	else echo "warning: skipped: whether crates/ns-report/assets is what web/ gives (cd web && npm ci installs what this needs)"; fi
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check advisories licenses bans sources; \
 	else $(PYTHON) scripts/licences.py; fi

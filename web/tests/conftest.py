@@ -1,0 +1,102 @@
+"""What the tests of the page share: a browser, and pages that watch what they do.
+
+Where there is no Chromium or no playwright, the tests are skipped and say so. Nothing is
+downloaded: the browser is that of the system (Debian: chromium), or the one that CHROMIUM names.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+WEB = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(WEB), str(WEB / "tests")]
+
+import compose  # noqa: E402
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+
+
+def eventually(condition):
+    """Waits until `condition` is true, ten seconds at most: a browser draws when it has time."""
+    for _ in range(200):
+        if condition():
+            return
+        time.sleep(0.05)
+    assert condition()
+
+
+def unfold_all(page):
+    """Opens everything that is shown on demand, and waits for it."""
+    page.evaluate("document.querySelectorAll('details:not([open]) > summary').forEach(one => one.click())")
+    eventually(lambda: page.locator("details:not(:has(table))").count() == 0)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (pip install -r web/tests/requirements.txt)")
+    if not CHROMIUM:
+        pytest.skip("there is no Chromium (Debian: chromium)")
+    with api.sync_playwright() as playwright:
+        # In a container, Chromium's own sandbox has nothing to build on.
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@dataclass
+class Watch:
+    """What a page said and asked for."""
+
+    messages: list = field(default_factory=list)
+    requests: list = field(default_factory=list)
+
+
+@pytest.fixture
+def open_page(browser, tmp_path):
+    """A function that composes a page from documents and opens it.
+
+    Every page must be silent and ask for nothing.
+    """
+    opened = []
+
+    def open_it(documents=None, *, html=None, fragment="", width=1280, scheme="light"):
+        path = tmp_path / f"page-{len(opened)}.html"
+        path.write_text(html or compose.page(compose.report_data(**documents)), encoding="utf-8")
+        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        watch = Watch()
+        page.on("console", lambda message: watch.messages.append(message.text))
+        page.on("pageerror", lambda error: watch.messages.append(str(error)))
+        page.on("request", lambda request: watch.requests.append(request.url))
+        opened.append((page, watch, path))
+        page.goto(f"{path.as_uri()}{fragment}")
+        page.wait_for_selector("main section")
+        return page
+
+    yield open_it
+    for page, watch, path in opened:
+        page.close()
+        assert watch.messages == []
+        assert [url for url in watch.requests if not url.startswith((path.as_uri(), "data:"))] == []
+
+
+@pytest.fixture(scope="session")
+def nextstat(tmp_path_factory):
+    """A function that returns the document of a verb of the command, which NEXTSTAT names."""
+    command = os.environ.get("NEXTSTAT") or shutil.which("nextstat")
+    if not command or not Path(command).is_file():
+        pytest.skip("there is no nextstat command (NEXTSTAT names one)")
+    folder = tmp_path_factory.mktemp("documents")
+
+    def run(*arguments):
+        path = folder / "document.json"
+        subprocess.run([command, *map(str, arguments), "--quiet", "--output-file", path], check=False, capture_output=True)
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    return run
