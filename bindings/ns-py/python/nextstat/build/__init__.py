@@ -11,12 +11,13 @@ come with the extra `build`.
 [1.0, 2.25, 3.75, 4.75, 5.0, 5.0]
 """
 
-from .config import Config, PruningThresholds, Rule, load
+from .config import load
 from .decorrelation import decorrelate
 from .patch_sets import patch_set, without_samples
 from .pipeline import BuildResult, build, build_patch_set
 from .pruning import Removal, drop_no_ops, effect, prune, prune_staterror
 from .reports import report
+from .settings import Config, PruningThresholds, Rule
 from .smoothing import merged_bins, smooth_353qh, smooth_by_rebinning, smooth_ratio
 from .templates import Template, TemplatePair, averaged, mirrored, split
 

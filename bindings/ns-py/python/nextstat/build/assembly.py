@@ -16,7 +16,7 @@ from .._nextstat import ParameterError, WorkspaceError
 from .templates import TemplatePair, averaged, mirrored_parts, smoothed, split
 
 if TYPE_CHECKING:
-    from .config import Config, Region, SampleConfig, Smoothing, Systematic
+    from .settings import Config, Region, SampleConfig, Smoothing, Systematic
     from .sources import Source
 
 

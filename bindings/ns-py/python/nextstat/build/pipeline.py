@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from .._models import model_of
 from .._root_files import RootFiles
 from .assembly import Assembly, negative_bins, with_sample_path
-from .config import Config, load
+from .config import load
 from .decorrelation import decorrelate
 from .patch_sets import patch_set, without_samples
 from .pruning import NO_CHANGE, Removal, drop_no_ops, effect, prune, prune_staterror
+from .settings import Config
 from .sources import CheckedSource, FunctionSource, Source, source_of, unused_settings
 from .templates import split
 

@@ -20,7 +20,7 @@ import numpy
 
 from .._arguments import real
 from .._nextstat import ParameterError
-from .config import PruningThresholds, Rule
+from .settings import PruningThresholds, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

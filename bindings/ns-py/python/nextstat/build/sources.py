@@ -18,7 +18,7 @@ from .templates import Template, template_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .config import Config, Region, SampleConfig, Systematic, Variation
+    from .settings import Config, Region, SampleConfig, Systematic, Variation
 
     Reader = Callable[[str, str, str | None, str | None], Any]
 

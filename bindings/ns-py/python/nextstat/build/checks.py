@@ -1,0 +1,119 @@
+"""What has to fit together in a configuration: names, factors and rates.
+
+Each value by itself is checked where it is read, in `config`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from .._errors import listed
+from ._places import did_you_mean
+from .settings import matches
+
+if TYPE_CHECKING:
+    from ._places import Node, Place
+    from .settings import Config
+
+# The keys that choose regions and samples.
+CHOICE = ("Regions", "Samples", "RegionsExclude", "SamplesExclude")
+
+
+def names_of(node: Node, key: str) -> tuple[str, ...]:
+    """The names in a key of a mapping; none where there is no such key."""
+    found = node.get(key)
+    return () if found is None else found.names()
+
+
+def checked(config: Config) -> Config:
+    """`config` with the warnings of what is allowed and probably not meant."""
+    for what in ("regions", "samples", "normfactors", "systematics"):
+        _require_single_names(getattr(config, what))
+    _require_one_data_sample(config)
+    _require_poi(config)
+    if config.options.grid is not None:
+        _require_signal(config)
+    return replace(config, warnings=(*_unknown_choices(config), *_unknown_fixed(config)))
+
+
+def _require_single_names(items):
+    seen: dict[str, Place] = {}
+    for item in items:
+        if item.name in seen:
+            raise item.node["Name"].error(f"the name `{item.name}` is there twice")
+        seen[item.name] = item.node.place
+
+
+def _require_one_data_sample(config):
+    data = [sample for sample in config.samples if sample.is_data]
+    node = config.document.root["Samples"]
+    if not data:
+        raise node.error("no sample has the observed data", "mark it with `Data: True`")
+    if len(data) > 1:
+        raise data[1].node["Data"].error(f"`{data[0].name}` is a sample of data already, and there is one only")
+    for region in config.regions:
+        if not data[0].choice.has_region(region.name):
+            raise data[0].node.error(f"the region `{region.name}` has no data", "leave out `Regions` of the data")
+    if len(config.samples) == 1:
+        raise node.error("there is no sample beside the data")
+
+
+def _parameters(config):
+    lumi = [] if config.options.lumi is None else [config.options.lumi.name]
+    return [*(one.name for one in config.normfactors), *(one.modifier for one in config.systematics), *lumi]
+
+
+def _require_poi(config):
+    known = _parameters(config)
+    if config.poi and config.poi not in known:
+        hint = did_you_mean(config.poi, known) or f"there are {listed(known)}"
+        raise config.document.root["General"]["POI"].error(f"no factor or systematic is called `{config.poi}`", hint)
+
+
+def _require_signal(config):
+    known = [sample.name for sample in config.samples if not sample.is_data]
+    node = config.document.root["Nextstat"]["PatchSet"]["Sample"]
+    if config.options.grid.sample not in known:
+        hint = did_you_mean(config.options.grid.sample, known) or f"there are {listed(known)}"
+        raise node.error(f"no sample is called `{config.options.grid.sample}`", hint)
+    signal = next(sample for sample in config.samples if sample.name == config.options.grid.sample)
+    if config.options.staterror_threshold > 0.0 and signal.has_staterror:
+        message = f"the statistical errors of `{signal.name}` differ between the signals, and so would the background"
+        raise config.document.root["Nextstat"]["StaterrorThreshold"].error(message, "say `DisableStaterror: True` for the signal")
+
+
+def _unknown_choices(config):
+    """Names in choices and rules that nothing has: such a choice is smaller than it looks."""
+    known = {
+        "Regions": [one.name for one in config.regions],
+        "Samples": [one.name for one in config.samples],
+        "Systematics": [name for one in config.systematics for name in (one.name, one.modifier)],
+    }
+    nodes = [one.node for one in (*config.samples, *config.normfactors, *config.systematics)]
+    nodes += [node["Smoothing"] for node in nodes if "Smoothing" in node.value]
+    own = config.document.root.get("Nextstat")
+    if own is not None:
+        parts = [own.get(key) for key in ("Lumi", "Smoothing", "Symmetrize", "Pruning")]
+        nodes += [node for part in parts if part is not None for node in part.items_or_one()]
+    for node in nodes:
+        for key in (*CHOICE, "Systematics"):
+            names = known[key.removesuffix("Exclude")]
+            for name in names_of(node, key):
+                # Rules have patterns.
+                if not matches((name,), *names):
+                    hint = did_you_mean(name, names)
+                    yield f"{node[key].where()}: nothing is called `{name}`{f'; {hint}' if hint else ''}"
+
+
+def _unknown_fixed(config):
+    known = [*(one.name for one in config.normfactors), *(one.name for one in config.systematics)]
+    for name in config.fixed:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            where = config.document.root["General"]["Fixed"].where()
+            yield f"{where}: `{name}` is neither a factor nor a systematic, and is not fixed{f'; {hint}' if hint else ''}"
+    for systematic in config.systematics:
+        if systematic.name in config.fixed and systematic.modifier != systematic.name:
+            where = config.document.root["General"]["Fixed"].where()
+            yield f"{where}: `{systematic.name}` is not fixed: its parameter is called `{systematic.modifier}`"
