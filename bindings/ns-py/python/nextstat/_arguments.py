@@ -123,6 +123,25 @@ def real(name: str, value: Any) -> float:
     return found
 
 
+def leaves_nothing(change: float) -> bool:
+    """Returns whether a relative change of a rate leaves no events, or fewer than none.
+
+    >>> leaves_nothing(-1.05), leaves_nothing(-0.05)
+    (True, False)
+    """
+    return not change > -1.0
+
+
+def change_of_factor(value: float) -> str | None:
+    """Returns the relative change that was meant where a factor such as 1.05 is given for it; None
+    for what does not look like a factor above one.
+
+    >>> change_of_factor(1.05), change_of_factor(0.05)
+    ('0.05', None)
+    """
+    return f"{value - 1.0:.4g}" if 1.0 < value < 2.0 else None
+
+
 def flag(name: str, value: Any) -> bool:
     """Returns `value` if it is True or False, of Python or of NumPy."""
     if isinstance(value, bool):

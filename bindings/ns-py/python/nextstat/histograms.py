@@ -23,7 +23,7 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from ._arguments import real, text
+from ._arguments import change_of_factor, leaves_nothing, real, text
 from ._models import model_of
 from ._nextstat import WorkspaceError, number
 from ._root_files import read_histogram, split_path
@@ -239,8 +239,10 @@ class Sample:
             raise _error(place, "it has a relative `uncertainty`, or `up` and `down`")
         if uncertainty is not None:
             width = real("uncertainty", uncertainty)
-            if not abs(width) < 1.0:
-                hint = f"it is relative: 0.05 for 5 %; a factor is `up=1.05, down=0.95`{_of_factor(width)}"
+            if leaves_nothing(-abs(width)):
+                change = change_of_factor(width)
+                same = "" if change is None else f", `{change}` says the same"
+                hint = f"it is relative: 0.05 for 5 %; a factor is `up=1.05, down=0.95`{same}"
                 raise _error(place, f"an uncertainty of {width:g} leaves nothing of the rate one standard deviation down", hint)
             up, down = 1.0 + width, 1.0 - width
         if up is None or down is None:
@@ -555,11 +557,6 @@ class WorkspaceBuilder:
 
     def _lumi_names(self):
         return list(dict.fromkeys(modifier["name"] for _, modifier in self._modifiers() if modifier["type"] == "lumi"))
-
-
-def _of_factor(width):
-    """What was meant by a factor in the place of an uncertainty, if it looks like one."""
-    return f", `{width - 1.0:.4g}` says the same" if 1.0 < width < 2.0 else ""
 
 
 def _lumi(name, lumi):

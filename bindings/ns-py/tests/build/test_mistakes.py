@@ -74,6 +74,20 @@ MISTAKES = {
     "unknown type": ("Type: NormPlusShape", "Type: NormShape", "line 27, /Systematics/1/Type", "unknown value", "did you mean `NormPlusShape`?"),
     "rate without a number": ("Up: {Normalization: 0.02}", "Up: {}", "/Systematics/0/Up", "needs the key `Normalization`", "0.05"),
     "rate that is mirrored": ("Down: {Normalization: -0.02}", "Down: {Symmetrize: True}", "/Systematics/0/Down", "needs the key `Normalization`", None),
+    "nothing left of the rate": (
+        "Down: {Normalization: -0.02}",
+        "Down: {Normalization: -1.5}",
+        "line 25, /Systematics/0/Down/Normalization",
+        "a change of -1.5 leaves nothing of the rate one standard deviation down",
+        "-0.05 for 5 % less",
+    ),
+    "factors for changes": (
+        "Up: {Normalization: 0.02}\n    Down: {Normalization: -0.02}",
+        "Up: {Normalization: 1.15}\n    Down: {Normalization: 0.87}",
+        "line 24, /Systematics/0/Up/Normalization",
+        "the changes +115 % up and +87 % down look like factors of the rate",
+        "`Up: {Normalization: 0.15}` and `Down: {Normalization: -0.13}`",
+    ),
     "number for a template": (
         "Up: {VariationPath: _JES_Up}",
         "Up: {Normalization: 0.1}",
@@ -202,6 +216,14 @@ def test_settings_that_change_nothing_are_warnings_with_a_place(files):
         "/Systematics/1/Up/RegionPath: only trees of a template",
     ):
         assert any(one.startswith(wanted) for one in said), said
+
+
+def test_a_change_above_one_that_is_no_factor_is_a_warning(files, capfd):
+    (files / "config.yml").write_text(CONFIG.replace("Up: {Normalization: 0.02}", "Up: {Normalization: 1.2}"))
+    code, said = run(capfd, "config.yml", "-o", "workspace.json")
+    assert code == 0
+    wanted = "warning: config.yml, line 24, /Systematics/0/Up/Normalization: a change of +120 %; a factor of 1.2 is a change of 0.2\n"
+    assert wanted in said.err
 
 
 def test_a_histogram_with_other_bins_says_which(files):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from .._arguments import change_of_factor, leaves_nothing
 from .._errors import listed
 from ._places import did_you_mean
 from .settings import matches
@@ -32,9 +33,12 @@ def checked(config: Config) -> Config:
         _require_single_names(getattr(config, what))
     _require_one_data_sample(config)
     _require_poi(config)
+    for systematic in config.systematics:
+        if systematic.kind == "Normalization":
+            _require_rate(systematic)
     if config.options.grid is not None:
         _require_signal(config)
-    return replace(config, warnings=(*_unknown_choices(config), *_unknown_fixed(config)))
+    return replace(config, warnings=(*_unknown_choices(config), *_unknown_fixed(config), *_large_rates(config)))
 
 
 def _require_single_names(items):
@@ -81,6 +85,40 @@ def _require_signal(config):
     if config.options.staterror_threshold > 0.0 and signal.has_staterror:
         message = f"the statistical errors of `{signal.name}` differ between the signals, and so would the background"
         raise config.document.root["Nextstat"]["StaterrorThreshold"].error(message, "say `DisableStaterror: True` for the signal")
+
+
+def _require_rate(systematic):
+    """That something is left of the rate, and that the changes are not factors."""
+    sides = {"up": systematic.up, "down": systematic.down}
+    for name, side in sides.items():
+        change = side.normalization
+        if leaves_nothing(change):
+            message = f"a change of {change:g} leaves nothing of the rate one standard deviation {name}"
+            raise side.node["Normalization"].error(message, "it is relative: -0.05 for 5 % less")
+    up, down = (side.normalization for side in sides.values())
+    if min(up, down) > 0.0 and max(up, down) >= 1.0:
+        side = systematic.up if up >= 1.0 else systematic.down
+        message = f"the changes {_percent(up)} up and {_percent(down)} down look like factors of the rate"
+        raise side.node["Normalization"].error(message, _rates_of_factors(up, down))
+
+
+def _rates_of_factors(up, down):
+    changes = listed(f"{name}: {{Normalization: {value - 1.0:.4g}}}" for name, value in (("Up", up), ("Down", down)))
+    return f"it is relative: 0.05 for 5 %; the factors {up:g} and {down:g} are {changes}"
+
+
+def _large_rates(config):
+    """Changes by a factor above two, in the place of which a factor may be meant."""
+    for systematic in config.systematics:
+        for side in (systematic.up, systematic.down):
+            if side.normalization is not None and side.normalization >= 1.0:
+                change = change_of_factor(side.normalization)
+                hint = "" if change is None else f"; a factor of {side.normalization:g} is a change of {change}"
+                yield f"{side.node['Normalization'].where()}: a change of {_percent(side.normalization)}{hint}"
+
+
+def _percent(change):
+    return f"{100.0 * change:+.4g} %"
 
 
 def _unknown_choices(config):
