@@ -118,6 +118,50 @@ MISTAKES = {
         "unknown value `channel`",
         "region",
     ),
+    "name of a factor": (
+        "Name: luminosity",
+        "Name: mu",
+        "line 22, /Systematics/0/Name",
+        "the systematic `mu` cannot share a parameter with the factor of this name",
+        "another name",
+    ),
+    "name of a factor for the parameter": (
+        "Name: luminosity",
+        "Name: luminosity\n    ModifierName: mu",
+        "line 23, /Systematics/0/ModifierName",
+        "cannot share a parameter",
+        "another name",
+    ),
+    "name of statistical errors": (
+        "Name: luminosity",
+        "Name: staterror_SR",
+        "line 22, /Systematics/0/Name",
+        "the systematic `staterror_SR` cannot share a parameter with the statistical errors",
+        "another name",
+    ),
+    "name of the luminosity": (
+        "  Pruning: {Normalization: 0.001, Shape: 0.001}",
+        "  Lumi: {Name: luminosity, Uncertainty: 0.02}",
+        "line 33, /Nextstat/Lumi/Name",
+        "is called `lumi`, not `luminosity`",
+        "leave out `Name`",
+    ),
+    "start above the range": (
+        "Bounds: [0, 10]",
+        "Bounds: [0, 10]\n    Nominal: 20",
+        "line 21, /NormFactors/0/Nominal",
+        "the starting value 20 of `mu` is outside the bounds [0, 10]",
+        "starts at 1",
+    ),
+    "start above the range of a factor": ("Bounds: [0, 10]", "Nominal: 20", "line 20, /NormFactors/0/Nominal", "outside the bounds [0, 10]", "starts at 1"),
+    "range without the start": ("[0, 10]", "[2, 10]", "line 20, /NormFactors/0/Bounds", "the starting value 1 of `mu` is outside", "starts at 1"),
+    "parameter of interest of nothing": (
+        "Samples: signal\n    Bounds",
+        "Samples: sgnal\n    Bounds",
+        "line 3, /General/POI",
+        "asks for the parameter of interest `mu`, which no modifier uses",
+        "choose nothing",
+    ),
     "no path of a region": ("    RegionPath: SR\n", "", "line 7, /Regions/0", "needs `RegionPath`", "RegionPath: …"),
     "no path of a sample": ("    SamplePath: ttbar\n", "", "line 15, /Samples/2", "needs `SamplePath`", None),
     "no file": ("histograms.root:", "histogram.root:", "/Samples/1", "there is no file `histogram.root`", None),
@@ -246,6 +290,32 @@ def test_a_rate_without_events_is_an_error_with_a_hint():
     with pytest.raises(WorkspaceError, match="systematic `JES`: 3 events against 0 nominal ones") as caught:
         build({**_as_dictionary(), "Nextstat": {"NoOps": "keep"}}, histograms)
     assert "leave the region or the sample out" in caught.value.hint
+
+
+#: What the engine refuses and the configuration does not show: changes of it; the contents of a
+#: template; the place, and what is said.
+REFUSED = {
+    "mirrored rate": ({"Down": {"Symmetrize": True}}, ("Up", [3.0, 4.0]), "/Systematics/1/Down: .*normsys `JES` has lo = -0.33"),
+    "rate down": ({}, ("Down", [-3.0, 1.0]), "/Systematics/1/Down: .*normsys `JES` has lo = -0.66"),
+    "rate up of a renamed parameter": ({"ModifierName": "energy"}, ("Up", [-4.0, 1.0]), "/Systematics/1/Up: .*normsys `energy` has hi = -1"),
+    "decorrelated parameter": ({}, ("Down", [-3.0, 1.0]), "/Systematics/1/Down: .*normsys `JES_SR` has lo = -0.66"),
+    "data": ({}, (None, [-3.0, 1.0]), "/Samples/0: .*-3"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_the_engine_refuses_is_an_error_of_the_setting(name):
+    settings, (wrong, contents), message = REFUSED[name]
+
+    def histograms(region, sample, systematic, side):
+        is_wrong = sample == ("Data" if wrong is None else "ttbar") and side == wrong
+        return contents if is_wrong else [1.0, 2.0]
+
+    config = _as_dictionary()
+    config["Systematics"][1].update(settings)
+    config["Nextstat"] = {"Decorrelate": {"Parameters": "JES", "By": "region"}} if name == "decorrelated parameter" else {}
+    with pytest.raises(WorkspaceError, match=message):
+        build(config, histograms)
 
 
 def _as_dictionary():

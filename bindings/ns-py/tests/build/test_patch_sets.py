@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 
 import analysis
 import nextstat
@@ -99,6 +100,42 @@ def test_the_background_may_not_depend_on_the_signal(files):
     background, patches = build_patch_set(changed)
     assert nextstat.PatchSet(patches).verify(background.workspace)["verified"]
     assert any(one.kind == "staterror" for one in background.removed)
+
+
+#: Changes of the grid, or of its second point; where the error is; what it says.
+MISTAKES = {
+    "identifier": ({"HEPData": "ins1"}, {}, "/Nextstat/PatchSet/HEPData: `ins1` is not an INSPIRE identifier"),
+    "name twice": ({}, {"Name": "p_300_300"}, "/Nextstat/PatchSet/Signals/1/Name: the name `p_300_300` is there twice"),
+    "values twice": ({}, {"Values": [300, 300]}, "/Nextstat/PatchSet/Signals/1/Values: patches `p_300_300` and `p_500_100` have the same values$"),
+    "name with a blank": ({}, {"Name": "p 500"}, "/Nextstat/PatchSet/Signals/1/Name: `p 500` is not a name of letters"),
+    "label": ({"Labels": ["m/parent", "m"]}, {}, "/Nextstat/PatchSet/Labels: `m/parent` is not a name of letters"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_set_that_the_engine_refuses_is_an_error_with_a_place(name, files, capfd):
+    yaml = pytest.importorskip("yaml")
+    grid, point, message = MISTAKES[name]
+    changed = config()
+    changed["Nextstat"]["PatchSet"] = {**copy.deepcopy(GRID), **grid}
+    changed["Nextstat"]["PatchSet"]["Signals"][1].update(point)
+    (files / "config.yml").write_text(yaml.safe_dump(changed))
+    before = sorted(path.name for path in files.iterdir())
+    code = _command.main(["build", "config.yml", "-o", "background.json", "--patchset", "signals.json"], "nextstat")
+    said = capfd.readouterr()
+    assert (code, said.out) == (2, "")
+    assert re.search(r"^error: config.yml, line \d+, " + message, said.err, re.MULTILINE), said.err
+    assert sorted(path.name for path in files.iterdir()) == before
+
+
+def test_a_background_without_samples_is_an_error_with_a_place(files):
+    changed = config()
+    changed["Regions"].append({"Name": "signal only", "RegionPath": "SR"})
+    for sample in changed["Samples"][2:]:
+        sample["RegionsExclude"] = "signal only"
+    with pytest.raises(nextstat.WorkspaceError, match=r"^/Nextstat/PatchSet: channel `signal only`: no samples are left"):
+        changed["Samples"][1]["Regions"].append("signal only")
+        build_patch_set(changed)
 
 
 def test_a_configuration_without_signals_has_no_patch_set(files):

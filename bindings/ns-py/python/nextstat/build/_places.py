@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import math
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from .._errors import install_command, listed, shown, with_hint
@@ -65,6 +66,14 @@ class Node:
         where = self.where()
         error = WorkspaceError(f"{where}: {message}" if where else message)
         return error if hint is None else with_hint(error, hint)
+
+    @contextmanager
+    def place_of_errors(self) -> Iterator[None]:
+        """Gives errors of workspaces this place."""
+        try:
+            yield
+        except WorkspaceError as error:
+            raise self.error(str(error), error.hint) from None
 
     def get(self, key: str) -> Node | None:
         """The value of a key of a mapping; None where there is no such key."""

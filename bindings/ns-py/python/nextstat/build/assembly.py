@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from .._nextstat import ParameterError, WorkspaceError
+from .checks import staterror_name
 from .templates import TemplatePair, averaged, mirrored_parts, smoothed, split
 
 if TYPE_CHECKING:
@@ -59,8 +60,7 @@ class Assembly:
         nominal = self._source.template(region, sample, None, None)
         modifiers = []
         if sample.has_staterror:
-            name = f"staterror_{region.name.replace(' ', '-')}"
-            modifiers.append({"name": name, "type": "staterror", "data": nominal.errors.tolist()})
+            modifiers.append({"name": staterror_name(region.name), "type": "staterror", "data": nominal.errors.tolist()})
         for factor in self._config.normfactors:
             if _is_for(factor.choice, region, sample):
                 modifiers.append({"name": factor.name, "type": "normfactor", "data": None})

@@ -5,6 +5,7 @@ Each value by itself is checked where it is read, in `config`.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 # The keys that choose regions and samples.
 CHOICE = ("Regions", "Samples", "RegionsExclude", "SamplesExclude")
 
+# The range of a factor without `Bounds`.
+DEFAULT_BOUNDS = (0, 10)
+
+# What HEPData calls records of INSPIRE.
+_INSPIRE = re.compile("ins[0-9]{7}")
+
 
 def names_of(node: Node, key: str) -> tuple[str, ...]:
     """The names in a key of a mapping; none where there is no such key."""
@@ -32,7 +39,11 @@ def checked(config: Config) -> Config:
     for what in ("regions", "samples", "normfactors", "systematics"):
         _require_single_names(getattr(config, what))
     _require_one_data_sample(config)
+    _require_single_kinds(config)
     _require_poi(config)
+    for factor in config.normfactors:
+        if factor.name not in config.fixed:
+            _require_start(factor)
     for systematic in config.systematics:
         if systematic.kind == "Normalization":
             _require_rate(systematic)
@@ -68,6 +79,42 @@ def _parameters(config):
     return [*(one.name for one in config.normfactors), *(one.modifier for one in config.systematics), *lumi]
 
 
+def _require_single_kinds(config):
+    """That no name is used for parameters of two kinds."""
+    known = {}
+    for what, name, node in _named_parameters(config):
+        first = known.setdefault(name, what)
+        if first != what:
+            hint = "choose another name, or with `ModifierName` another one for the parameter" if what == "systematic" else "choose another name"
+            raise node.error(f"the {what} `{name}` cannot share a parameter with the {first} of this name", hint)
+
+
+def _named_parameters(config):
+    """Of every parameter: what it is of, its name, and the place of the name."""
+    for region in config.regions:
+        if any(sample.has_staterror and not sample.is_data and sample.choice.has_region(region.name) for sample in config.samples):
+            yield "statistical errors", staterror_name(region.name), region.node["Name"]
+    if config.options.lumi is not None:
+        yield "factor of the luminosity", config.options.lumi.name, config.document.root["Nextstat"]["Lumi"]
+    for factor in config.normfactors:
+        yield "factor", factor.name, factor.node["Name"]
+    for systematic in config.systematics:
+        yield "systematic", systematic.modifier, systematic.node["ModifierName" if "ModifierName" in systematic.node.value else "Name"]
+
+
+def staterror_name(region: str) -> str:
+    """What the parameters of the statistical errors of a region are called."""
+    return f"staterror_{region.replace(' ', '-')}"
+
+
+def _require_start(factor):
+    start, (lower, upper) = 1.0 if factor.nominal is None else factor.nominal, factor.bounds or DEFAULT_BOUNDS
+    if not lower <= start <= upper:
+        node = factor.node.get("Nominal") or factor.node["Bounds"]
+        hint = f"without `Nominal` a factor starts at 1, and without `Bounds` its range is {list(DEFAULT_BOUNDS)}"
+        raise node.error(f"the starting value {start:g} of `{factor.name}` is outside the bounds [{lower:g}, {upper:g}]", hint)
+
+
 def _require_poi(config):
     known = _parameters(config)
     if config.poi and config.poi not in known:
@@ -81,10 +128,27 @@ def _require_signal(config):
     if config.options.grid.sample not in known:
         hint = did_you_mean(config.options.grid.sample, known) or f"there are {listed(known)}"
         raise node.error(f"no sample is called `{config.options.grid.sample}`", hint)
+    _require_record(config)
+    _require_single_points(config)
     signal = next(sample for sample in config.samples if sample.name == config.options.grid.sample)
     if config.options.staterror_threshold > 0.0 and signal.has_staterror:
         message = f"the statistical errors of `{signal.name}` differ between the signals, and so would the background"
         raise config.document.root["Nextstat"]["StaterrorThreshold"].error(message, "say `DisableStaterror: True` for the signal")
+
+
+def _require_record(config):
+    record = config.options.grid.hepdata
+    if not _INSPIRE.fullmatch(record):
+        message = f"`{record}` is not an INSPIRE identifier (`ins` and seven digits)"
+        raise config.document.root["Nextstat"]["PatchSet"]["HEPData"].error(message, "leave it out as long as there is no record")
+
+
+def _require_single_points(config):
+    names: set[str] = set()
+    for point, node in zip(config.options.grid.points, config.document.root["Nextstat"]["PatchSet"]["Signals"].items()):
+        if point.name in names:
+            raise node["Name"].error(f"the name `{point.name}` is there twice")
+        names.add(point.name)
 
 
 def _require_rate(systematic):

@@ -267,7 +267,10 @@ def _thresholds(node):
 
 def _lumi(node):
     node.has_keys(("Name", "Uncertainty", *CHOICE), ("Uncertainty",))
-    return Lumi(_text(node, "Name", "lumi"), _positive(node["Uncertainty"]), _choice(node))
+    name = _text(node, "Name", "lumi")
+    if name != "lumi":
+        raise node["Name"].error(f"a factor of the luminosity is called `lumi`, not `{name}`", "leave out `Name`")
+    return Lumi(name, _positive(node["Uncertainty"]), _choice(node))
 
 
 def _decorrelation(node):

@@ -20,6 +20,7 @@ from .pruning import NO_CHANGE, Removal, drop_no_ops, effect, prune, prune_state
 from .settings import Config
 from .sources import CheckedSource, FunctionSource, Source, source_of, unused_settings
 from .templates import split
+from .verification import require_model, require_patch_set
 
 if TYPE_CHECKING:
     import os
@@ -163,15 +164,18 @@ def build_patch_set(
             shifted = with_sample_path(found, grid.sample, point.sample_path)
             built[point.name] = _built(shifted, CheckedSource(source_of(shifted, files)), ())
     first = next(iter(built.values()))
-    background = without_samples(first.workspace, [grid.sample])
-    patches = patch_set(
-        background,
-        {name: one.workspace for name, one in built.items()},
-        labels=grid.labels,
-        values={point.name: point.values for point in grid.points},
-        description=grid.description,
-        hepdata=grid.hepdata,
-    )
+    with found.document.root["Nextstat"]["PatchSet"].place_of_errors():
+        background = without_samples(first.workspace, [grid.sample])
+        patches = patch_set(
+            background,
+            {name: one.workspace for name, one in built.items()},
+            labels=grid.labels,
+            values={point.name: point.values for point in grid.points},
+            description=grid.description,
+            hepdata=grid.hepdata,
+        )
+    require_model(found, background, poi="none")
+    require_patch_set(found, patches)
     return replace(first, workspace=background), patches
 
 
@@ -190,6 +194,7 @@ def _built(config: Config, source: Source, warnings: tuple[str, ...] | list[str]
             removed += more
     for parameters, by in options.decorrelate:
         workspace = decorrelate(workspace, parameters, by)
+    require_model(config, workspace)
     pairs = _pruned(assembly.pairs, removed)
     said = [*config.warnings, *warnings, *negative_bins(assembly.pairs), *_no_ops(workspace)]
     return BuildResult(workspace, before, tuple(pairs), tuple(removed), tuple(said))
