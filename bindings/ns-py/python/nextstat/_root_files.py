@@ -38,6 +38,11 @@ def split_path(path: str) -> tuple[str, str] | None:
     return None if file in ("root", "http", "https", "file") else (file, key)
 
 
+def files_of(file: str) -> list[str]:
+    """The files that a path with wildcards names, sorted; a path without any is itself."""
+    return sorted(glob.glob(file)) if glob.has_magic(file) and "://" not in file else [file]
+
+
 class RootFiles:
     """Open ROOT files: each is opened once, and `close` closes all."""
 
@@ -78,7 +83,7 @@ class RootFiles:
         WorkspaceError
             If there is no such file, tree or branch, or an expression is not valid.
         """
-        paths = sorted(glob.glob(file)) if glob.has_magic(file) and "://" not in file else [file]
+        paths = files_of(file)
         if not paths:
             raise _error(place, f"there is no file `{file}`")
         parts: list[list[NDArray[Any]]] = [[] for _ in expressions]

@@ -5,18 +5,25 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._files import write_whole
 from .._nextstat import NextstatError, escape
+from .._root_files import RootFiles
+from ._outputs import STDOUT, require_other_output
+from .assembly import with_sample_path
+from .config import load
 from .pipeline import build, build_patch_set
-from .reports import FORMATS, report, require_matplotlib
+from .reports import FORMATS, report, require_matplotlib, written
+from .sources import source_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .pipeline import BuildResult
+    from .settings import Config
 
 # Exit code of bad input or usage.
 _UNUSABLE = 2
@@ -56,10 +63,12 @@ def _run(options):
     if options.report is not None:
         # Without matplotlib nothing is written.
         require_matplotlib()
+    config = load(options.config)
+    _require_other_output(config, options)
     if options.patchset is None:
-        result, files = build(options.config), {}
+        result, files = build(config), {}
     else:
-        result, patches = build_patch_set(options.config)
+        result, patches = build_patch_set(config)
         files = {Path(options.patchset): (json.dumps(patches, indent=4, sort_keys=True) + "\n").encode()}
     if options.output_file is not None:
         files[Path(options.output_file)] = result.text().encode()
@@ -71,6 +80,19 @@ def _run(options):
         _tell(result)
     if options.output_file is None:
         sys.stdout.write(result.text())
+
+
+def _require_other_output(config: Config, options: argparse.Namespace) -> None:
+    """Refuses results that would replace the configuration, histograms, or each other."""
+    grid = config.options.grid
+    points = () if options.patchset is None or grid is None else grid.points
+    configs = [with_sample_path(config, grid.sample, point.sample_path) for point in points] if grid is not None and points else [config]
+    with closing(RootFiles()) as files:
+        inputs = [file for one in configs for file in source_of(one, files).files()]
+    results = [options.output_file or STDOUT, *filter(None, [options.patchset])]
+    if options.report is not None:
+        results += written(config, options.report, options.format)
+    require_other_output([options.config, *inputs], results)
 
 
 def _tell(result: BuildResult) -> None:

@@ -12,6 +12,7 @@ import numpy
 from .._arguments import path_of
 from .._files import write_whole
 from .._nextstat import ParameterError
+from .sources import wanted
 
 if TYPE_CHECKING:
     import os
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from .pipeline import BuildResult
+    from .settings import Config
     from .templates import TemplatePair
 
 FORMATS = ("png", "pdf")
@@ -55,7 +57,7 @@ def report(result: BuildResult, folder: str | os.PathLike[str], *, format: str =
     figures = {}
     if _systematics(result):
         figures[root / f"{OVERVIEW}.{format}"] = overview(result)
-    for pair, name in zip(result.pairs, _file_names(result.pairs)):
+    for pair, name in zip(result.pairs, _file_names((pair.region, pair.sample, pair.systematic) for pair in result.pairs)):
         figures[root / f"{name}.{format}"] = draw_pair(pair)
     for path, figure in figures.items():
         write_whole({path: lambda part, figure=figure: figure.savefig(part, format=format, dpi=150)})
@@ -63,11 +65,22 @@ def report(result: BuildResult, folder: str | os.PathLike[str], *, format: str =
     return [root / RECORD, *figures]
 
 
-def _file_names(pairs):
-    """A file name for each pair, different from all others also where case does not count."""
+def written(config: Config, folder: str | os.PathLike[str], format: str) -> list[Path]:
+    """The files that `report` writes of what is built, and perhaps some more: of templates that
+    turn out to be empty there is no figure.
+    """
+    root = Path(folder)
+    parts = ((region.name, sample.name, systematic.name) for region, sample, systematic, side in wanted(config) if side == "Up")
+    return [root / RECORD, *(root / f"{name}.{format}" for name in (OVERVIEW, *_file_names(parts)))]
+
+
+def _file_names(parts):
+    """A file name for each region, sample and systematic, different from all others also where case
+    does not count.
+    """
     seen: dict[str, int] = {}
-    for pair in pairs:
-        name = re.sub(r"[^\w.+-]+", "-", f"{pair.region}_{pair.sample}_{pair.systematic}", flags=re.ASCII)[:120]
+    for names in parts:
+        name = re.sub(r"[^\w.+-]+", "-", "_".join(names), flags=re.ASCII)[:120]
         count = seen[name.lower()] = seen.get(name.lower(), 0) + 1
         yield name if count == 1 else f"{name}_{count}"
 

@@ -122,6 +122,11 @@ class Systematic:
     smoothing: Smoothing | None
     smoothed: Choice
 
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The sides that have a template of their own."""
+        return ("Up",) if self.down.symmetrize else ("Up", "Down")
+
 
 @dataclass(frozen=True)
 class Lumi:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy
 
 from .._nextstat import WorkspaceError
-from .._root_files import RootFiles, split_path
+from .._root_files import RootFiles, files_of, split_path
 from ..histograms import read
 from .templates import Template, template_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from .settings import Config, Region, SampleConfig, Systematic, Variation
 
@@ -65,6 +65,23 @@ def _filled(path, settings, region, sample):
     return path
 
 
+def wanted(config: Config) -> Iterator[tuple[Region, SampleConfig, Systematic | None, str | None]]:
+    """The templates that a configuration may need: their region, sample, systematic and side."""
+    for region in config.regions:
+        for sample in config.samples:
+            if not (sample.is_data or sample.choice.has_region(region.name)):
+                continue
+            yield region, sample, None, None
+            for systematic in config.systematics:
+                if not sample.is_data and _has_templates(systematic, region, sample):
+                    yield from ((region, sample, systematic, side) for side in systematic.sides)
+
+
+def _has_templates(systematic, region, sample):
+    choice = systematic.choice
+    return systematic.kind != "Normalization" and choice.has_region(region.name) and choice.has_sample(sample.name)
+
+
 class HistogramSource:
     """Histograms in ROOT files, where `InputPath` has a colon: `file.root:folder/histogram`."""
 
@@ -76,6 +93,13 @@ class HistogramSource:
         where = _where(region, sample, systematic, side)
         found = self._files.histogram(self.path(region, sample, systematic, side), where)
         return template_of(read(found, place=where))
+
+    def files(self) -> Iterator[str]:
+        """The files that templates are read from; some more than once."""
+        for one in wanted(self._config):
+            parts = split_path(self.path(*one))
+            if parts is not None:
+                yield parts[0]
 
     def path(self, region: Region, sample: SampleConfig, systematic: Systematic | None, side: str | None) -> str:
         """The path of the histogram, with all placeholders replaced."""
@@ -109,14 +133,23 @@ class TreeSource:
         weights = found[1] if factor is None else numpy.ones_like(found[0]) * factor
         return filled(found[0], weights, numpy.asarray(region.binning, dtype=float))
 
-    def _columns(self, settings, expressions, region, sample, where):
-        """Values of the expressions in all files, one after the other."""
-        parts = []
+    def files(self) -> Iterator[str]:
+        """The files that templates are filled from; some more than once."""
+        for region, sample, systematic, side in wanted(self._config):
+            for file in self._paths(_settings(region, sample, systematic, side), region, sample):
+                yield from files_of(file)
+
+    def _paths(self, settings, region, sample):
+        """The files of a template, which may have wildcards."""
         # Without `SamplePath` there is one file.
         for path in settings.get("SamplePath", ("",)):
             known = {**settings, "SamplePath": path} if "SamplePath" in settings else settings
-            file = _filled(self._config.input_path, known, region, sample)
-            parts.append(self._files.columns(file, settings["Tree"], expressions, settings.get("Filter"), where))
+            yield _filled(self._config.input_path, known, region, sample)
+
+    def _columns(self, settings, expressions, region, sample, where):
+        """Values of the expressions in all files, one after the other."""
+        files = self._paths(settings, region, sample)
+        parts = [self._files.columns(file, settings["Tree"], expressions, settings.get("Filter"), where) for file in files]
         return [numpy.concatenate(part) for part in zip(*parts)]
 
     def _require(self, settings, region, sample):
