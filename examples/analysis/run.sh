@@ -4,7 +4,7 @@ set -e
 
 # Build and check the workspace.
 python examples/analysis/make_histograms.py
-nextstat build examples/analysis/config.yml -o workspace.json
+nextstat build examples/analysis/config.yml --summary -o workspace.json
 nextstat check workspace.json --summary -o check.json
 
 # Fit the control regions, and predict the others.

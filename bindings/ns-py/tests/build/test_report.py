@@ -85,7 +85,7 @@ def test_other_formats_are_refused(result, tmp_path):
 def test_the_command_writes_a_report_and_says_what_it_did(files, capfd):
     yaml = pytest.importorskip("yaml")
     (files / "config.yml").write_text(yaml.safe_dump(config()))
-    code = _command.main(["build", "config.yml", "--report", "report"], "nextstat")
+    code = _command.main(["build", "config.yml", "--report", "report", "--summary"], "nextstat")
     said = capfd.readouterr()
     assert code == 0 and (files / "report" / "overview.png").is_file()
     assert json.loads(said.out)["version"] == "1.0.0"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .._files import write_whole
 from .._nextstat import NextstatError, escape
 from .._root_files import RootFiles
-from ._outputs import STDOUT, require_other_output
+from ._outputs import STDOUT, Output, add_arguments, require_other_output, say
 from .assembly import with_sample_path
 from .config import load
 from .pipeline import build, build_patch_set
@@ -37,11 +37,10 @@ class _Parser(argparse.ArgumentParser):
 def _parser(program):
     parser = _Parser(prog=f"{program} build", description=__doc__)
     parser.add_argument("config", metavar="CONFIG", help="a YAML file: a configuration of cabinetry, or one with the section `Nextstat`")
-    parser.add_argument("-o", "--output-file", metavar="FILE", help="where the workspace goes, instead of standard output")
     parser.add_argument("--report", metavar="FOLDER", help="write figures and a record of what was done to the templates")
     parser.add_argument("--format", choices=FORMATS, default="png", help="the format of the figures")
     parser.add_argument("--patchset", metavar="FILE", help="write the patch set of `Nextstat: PatchSet:`; the workspace is that of the background")
-    parser.add_argument("--quiet", action="store_true", help="no summary and no warnings on standard error")
+    add_arguments(parser)
     return parser
 
 
@@ -51,15 +50,17 @@ def main(arguments: Sequence[str], program: str = "python -m nextstat") -> int:
     try:
         _run(options)
     except (NextstatError, OSError, ImportError) as error:
-        _say(f"error: {_said(error)}")
+        say(f"error: {_said(error)}")
         hint = getattr(error, "hint", None)
         if hint:
-            _say(f"hint: {hint}")
+            say(f"hint: {hint}")
         return _UNUSABLE
     return 0
 
 
 def _run(options):
+    output = Output(options)
+    output.require()
     if options.report is not None:
         # Without matplotlib nothing is written.
         require_matplotlib()
@@ -69,17 +70,16 @@ def _run(options):
         result, files = build(config), {}
     else:
         result, patches = build_patch_set(config)
-        files = {Path(options.patchset): (json.dumps(patches, indent=4, sort_keys=True) + "\n").encode()}
-    if options.output_file is not None:
-        files[Path(options.output_file)] = result.text().encode()
+        files = {options.patchset: json.dumps(patches, indent=4, sort_keys=True) + "\n"}
+    if options.output_file is not None or output.has_json:
+        files[options.output_file or STDOUT] = result.text()
     if options.report is not None:
         # Where it cannot be written, nothing else is.
         report(result, options.report, format=options.format)
-    write_whole(files)
-    if not options.quiet:
-        _tell(result)
-    if options.output_file is None:
-        sys.stdout.write(result.text())
+    write_whole({Path(name): text.encode() for name, text in files.items() if name != STDOUT})
+    _tell(result, output, options)
+    if STDOUT in files:
+        sys.stdout.write(files[STDOUT])
 
 
 def _require_other_output(config: Config, options: argparse.Namespace) -> None:
@@ -95,14 +95,14 @@ def _require_other_output(config: Config, options: argparse.Namespace) -> None:
     require_other_output([options.config, *inputs], results)
 
 
-def _tell(result: BuildResult) -> None:
-    for warning in result.warnings:
-        _say(f"warning: {warning}")
-    _say(result.summary())
-
-
-def _say(text):
-    print(escape(text, keep_lines=True), file=sys.stderr)
+def _tell(result: BuildResult, output: Output, options: argparse.Namespace) -> None:
+    if not output.is_quiet:
+        for warning in result.warnings:
+            say(f"warning: {warning}")
+    if output.table is not None:
+        say(result.summary(), output.table)
+        if options.output_file is None and not output.has_json:
+            say("note: `-o FILE` writes the workspace, and `--json` prints it", output.table)
 
 
 def _said(error):
