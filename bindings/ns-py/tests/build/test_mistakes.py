@@ -292,6 +292,19 @@ def test_a_rate_without_events_is_an_error_with_a_hint():
     assert "leave the region or the sample out" in caught.value.hint
 
 
+def test_negative_bins_of_every_template_are_warnings():
+    """A sample without systematics, and one whose templates are negative in other bins, too."""
+    contents = {("signal", None): [1.0, -0.4], ("ttbar", None): [9.0, -0.5]}
+    contents |= {("ttbar", "Up"): [9.5, -0.6], ("ttbar", "Down"): [-0.1, 8.0], ("Data", None): [9.0, 5.0]}
+    config = _as_dictionary()
+    said = build(config, lambda region, sample, systematic, side: contents[sample, side]).warnings
+    assert [one for one in said if "negative" in one] == [
+        "region `SR`, sample `signal`, nominal: negative in bins [1]",
+        "region `SR`, sample `ttbar`, nominal: negative in bins [1], and so are 1 of 2 varied templates",
+        "region `SR`, sample `ttbar`, systematic `JES`, down: negative in bins [0]",
+    ]
+
+
 #: What the engine refuses and the configuration does not show: changes of it; the contents of a
 #: template; the place, and what is said.
 REFUSED = {

@@ -17,6 +17,8 @@ from .checks import staterror_name
 from .templates import TemplatePair, averaged, mirrored_parts, smoothed, split
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .settings import Config, Region, SampleConfig, Smoothing, Systematic
     from .sources import Source
 
@@ -180,12 +182,29 @@ def with_sample_path(config: Config, name: str, path: str) -> Config:
     return replace(config, samples=samples)
 
 
-def negative_bins(pairs: list[TemplatePair]) -> list[str]:
-    """Warnings of final templates that are negative where the nominal one is not."""
-    found = []
+def negative_bins(workspace: dict[str, Any], pairs: Iterable[TemplatePair]) -> list[str]:
+    """Warnings of templates with negative bins, as they are used: of nominal ones, with the number
+    of varied ones that are negative there, too, and of varied ones where the nominal one is not.
+    """
+    of_sample: dict[tuple[str, str], list[TemplatePair]] = {}
     for pair in pairs:
-        for side, values in zip(("up", "down"), pair.varied):
-            bins = numpy.flatnonzero((values < 0.0) & (pair.nominal.values >= 0.0)).tolist()
-            if bins:
-                found.append(f"region `{pair.region}`, sample `{pair.sample}`, systematic `{pair.systematic}`, {side}: negative in bins {bins}")
+        of_sample.setdefault((pair.region, pair.sample), []).append(pair)
+    found = []
+    for channel in workspace["channels"]:
+        for sample in channel["samples"]:
+            found += _negative_bins_of(channel["name"], sample, of_sample.get((channel["name"], sample["name"]), []))
     return found
+
+
+def _negative_bins_of(region, sample, pairs):
+    place, nominal = f"region `{region}`, sample `{sample['name']}`", numpy.asarray(sample["data"], dtype=float)
+    varied = [(f"systematic `{pair.systematic}`, {side}", values) for pair in pairs for side, values in zip(("up", "down"), pair.varied)]
+    bins = numpy.flatnonzero(nominal < 0.0)
+    if len(bins):
+        number = sum(bool((values[bins] < 0.0).any()) for _, values in varied)
+        also = f", and so are {number} of {len(varied)} varied templates" if varied else ""
+        yield f"{place}, nominal: negative in bins {bins.tolist()}{also}"
+    for which, values in varied:
+        bins = numpy.flatnonzero((values < 0.0) & (nominal >= 0.0))
+        if len(bins):
+            yield f"{place}, {which}: negative in bins {bins.tolist()}"

@@ -195,9 +195,9 @@ def _built(config: Config, source: Source, warnings: tuple[str, ...] | list[str]
     for parameters, by in options.decorrelate:
         workspace = decorrelate(workspace, parameters, by)
     require_model(config, workspace)
-    pairs = _pruned(assembly.pairs, removed)
-    said = [*config.warnings, *warnings, *negative_bins(assembly.pairs), *_no_ops(workspace)]
-    return BuildResult(workspace, before, tuple(pairs), tuple(removed), tuple(said))
+    pairs = tuple(_pruned(assembly.pairs, removed))
+    said = [*config.warnings, *warnings, *negative_bins(workspace, pairs), *_no_ops(workspace)]
+    return BuildResult(workspace, before, pairs, tuple(removed), tuple(said))
 
 
 def _pruned(pairs, removed):
