@@ -4,8 +4,9 @@ import copy
 
 import analysis
 import nextstat
+import numpy
 import pytest
-from nextstat.build import build, drop_no_ops
+from nextstat.build import build, drop_no_ops, smooth_ratio
 from oracle import asked
 
 #: Digests of the workspaces that cabinetry 0.6.0 with pyhf 0.7.6 and uproot 5.7.7 built of these
@@ -41,6 +42,37 @@ def test_cabinetry_agrees(name, files):
     theirs = asked("cabinetry", CABINETRY, config)
     assert build(config).workspace == theirs["workspace"]
     assert theirs["digest"] == DIGESTS[name]
+
+
+CABINETRY_SMOOTHS = """
+import numpy
+from cabinetry.histo import Histogram
+from cabinetry.templates.postprocessor import _apply_353qh_twice
+
+numpy.seterr(all="ignore")
+answer = []
+for nominal, varied in question:
+    nominal, varied = (Histogram.from_arrays([0, 1, 2, 3, 4, 5], contents, [0.0] * 5) for contents in (nominal, varied))
+    _apply_353qh_twice(varied, nominal, "")
+    answer.append([None if numpy.isnan(value) else float(value) for value in varied.yields])
+"""
+
+
+def test_cabinetry_smooths_full_bins_alike_and_empty_ones_to_nan():
+    full = [50.0, 40.0, 30.0, 20.0, 10.0], [55.0, 36.0, 30.0, 26.0, 8.0]
+    empty = [50.0, 40.0, 0.0, 20.0, 10.0], [55.0, 36.0, 0.0, 26.0, 8.0]
+    theirs = asked("cabinetry", CABINETRY_SMOOTHS, [full, empty])
+    assert smooth_ratio(full[1], full[0]).tolist() == theirs[0]
+    assert theirs[1] == [None] * 5
+    assert numpy.isfinite(smooth_ratio(empty[1], empty[0])).all()
+
+
+def test_cabinetry_moves_events_out_of_a_bin_that_only_the_varied_template_fills():
+    nominal, varied = [50.0, 40.0, 0.0, 20.0, 10.0], [55.0, 36.0, 1.0, 26.0, 8.0]
+    (theirs,) = asked("cabinetry", CABINETRY_SMOOTHS, [(nominal, varied)])
+    assert theirs[2] == 0.0 and sum(theirs) == pytest.approx(sum(varied), rel=1e-14)
+    with pytest.raises(nextstat.ParameterError, match="no ratio to smooth"):
+        smooth_ratio(varied, nominal)
 
 
 def test_an_empty_section_of_our_own_leaves_out_what_changes_nothing_only(files):

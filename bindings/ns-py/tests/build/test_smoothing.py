@@ -148,6 +148,20 @@ def test_a_constant_ratio_is_not_changed_by_smoothing():
     assert smooth_ratio(1.25 * nominal, nominal) == pytest.approx(1.25 * nominal, rel=1e-14)
 
 
+@pytest.mark.parametrize("empty", [[3, 4], [0, 1], [2, 5], [5]])
+def test_bins_that_are_empty_in_both_templates_are_left_out_of_smoothing(empty):
+    """So they do not pull the ratios of their neighbours: a constant ratio remains constant."""
+    nominal = numpy.array([50.0, 40.0, 30.0, 20.0, 10.0, 5.0, 4.0])
+    nominal[empty] = 0.0
+    assert smooth_ratio(1.25 * nominal, nominal) == pytest.approx(1.25 * nominal, rel=1e-14)
+    varied = nominal * [1.1, 0.9, 1.0, 1.3, 0.8, 1.2, 1.4]
+    found = smooth_ratio(varied, nominal)
+    filled = nominal > 0.0
+    smooth = numpy.array(reference(list(varied[filled] / nominal[filled]))) * nominal[filled]
+    assert found[filled] == pytest.approx(smooth * varied.sum() / smooth.sum(), rel=ROUNDING)
+    assert not found[~filled].any()
+
+
 def test_a_bin_that_only_the_varied_template_fills_has_no_ratio():
     with pytest.raises(ParameterError, match="bin 1: the varied template has 2 events where the nominal one has none"):
         smooth_ratio([1.0, 2.0, 3.0], [1.0, 0.0, 3.0])

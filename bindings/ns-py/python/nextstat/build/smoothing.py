@@ -124,8 +124,8 @@ def _running_mean(values):
 def smooth_ratio(varied: ArrayLike, nominal: ArrayLike, times: int = 1) -> NDArray[numpy.float64]:
     """A varied template whose ratio to the nominal one is smoothed with `smooth_353qh`.
 
-    The number of events of the varied template is kept. A bin that is empty in both has the ratio
-    one.
+    The number of events of the varied template is kept. A bin that is empty in both has no ratio:
+    it is left out, so that its neighbours are next to each other, and stays empty.
 
     Parameters
     ----------
@@ -144,9 +144,8 @@ def smooth_ratio(varied: ArrayLike, nominal: ArrayLike, times: int = 1) -> NDArr
     for bin in numpy.flatnonzero((nominal == 0.0) & (varied != 0.0)):
         message = f"bin {bin}: the varied template has {varied[bin]:g} events where the nominal one has none"
         raise ParameterError(f"{message}, so there is no ratio to smooth")
-    empty = nominal == 0.0
-    ratio = numpy.where(empty, 1.0, varied / numpy.where(empty, 1.0, nominal))
-    smooth = smooth_353qh(ratio, times) * nominal
+    filled, smooth = nominal != 0.0, numpy.zeros_like(nominal)
+    smooth[filled] = smooth_353qh(varied[filled] / nominal[filled], times) * nominal[filled]
     total = _total(smooth)
     if total == 0.0:
         return varied.copy()
