@@ -247,6 +247,36 @@ def test_decorrelation_makes_a_parameter_of_each(workspace, by, names):
     assert len(modifiers(found)) == len(modifiers(workspace))
 
 
+@pytest.mark.parametrize("by", ["region", "channel", "sample", ["channel", "sample"]])
+def test_decorrelation_is_that_of_the_verb(workspace, by):
+    """Of both, one after the other."""
+    wanted, names = workspace, "JES"
+    for part in [by] if isinstance(by, str) else by:
+        made = nextstat.decorrelate(wanted, names, by="sample" if part == "sample" else "channel")
+        wanted, names = made.workspace, made.rules[0]["parameters"]
+    assert nextstat.digest(decorrelate(workspace, "JES", by)) == nextstat.digest(wanted)
+
+
+@pytest.mark.parametrize("by", ["sample", ["region", "sample"], ["sample", "region"]])
+def test_decorrelation_renames_by_definition(workspace, by):
+    """Compared with renaming one modifier after the other."""
+    found = decorrelate(workspace, "JES", by)
+    for channel in workspace["channels"]:
+        for sample in channel["samples"]:
+            for modifier in sample["modifiers"]:
+                if modifier["name"] == "JES":
+                    modifier["name"] = "_".join(["JES", *([channel["name"]] if "region" in by else []), sample["name"]])
+    names = list(dict.fromkeys(name for _, _, name, _ in modifiers(workspace) if name.startswith("JES")))
+    workspace["measurements"][0]["config"]["parameters"] = [{"name": name, "inits": [0.5]} for name in names]
+    assert found == workspace
+
+
+def test_a_configuration_may_say_channel_for_region(files):
+    found = [build(analysis.with_options(Decorrelate={"Parameters": "JES", "By": by})).workspace for by in ("channel", "region", ["region", "channel"])]
+    assert found[0] == found[1] == found[2]
+    assert "JES_CR1" in {name for _, _, name, _ in modifiers(found[0])}
+
+
 def test_decorrelation_adds_constraint_terms_and_leaves_yields_as_they_were(workspace):
     workspace["measurements"][0]["config"]["parameters"] = []
     before, after = nextstat.model_of(workspace), nextstat.model_of(decorrelate(workspace, ["JES", "theory"], "region"))
@@ -258,14 +288,15 @@ def test_decorrelation_adds_constraint_terms_and_leaves_yields_as_they_were(work
 def test_decorrelation_refuses_what_it_cannot_do(workspace):
     with pytest.raises(WorkspaceError, match="`JSE`") as caught:
         decorrelate(workspace, "JSE", "region")
-    assert caught.value.hint == "did you mean `JES`?"
-    with pytest.raises(WorkspaceError, match="parameter of interest"):
+    assert "`JES`" in caught.value.hint
+    with pytest.raises(WorkspaceError, match="parameter of interest") as caught:
         decorrelate(workspace, "*", "region")
-    with pytest.raises(ParameterError, match="not `channel`"):
-        decorrelate(workspace, "JES", "channel")
+    assert caught.value.hint == "choose a narrower pattern"
+    with pytest.raises(ParameterError, match="not `systematic`"):
+        decorrelate(workspace, "JES", "systematic")
     clash = copy.deepcopy(workspace)
     clash["channels"][0]["samples"][0]["modifiers"].append({"name": "JES_CR", "type": "normfactor", "data": None})
-    with pytest.raises(WorkspaceError, match="cannot become `JES_CR`"):
+    with pytest.raises(WorkspaceError, match="cannot be called `JES_CR`"):
         decorrelate(clash, "JES", "region")
 
 

@@ -15,6 +15,7 @@ from .._errors import listed, with_hint
 from .._nextstat import WorkspaceError
 from ._places import Document, Node, described, parse_yaml, walk
 from .checks import CHOICE, checked, names_of
+from .decorrelation import BY
 from .settings import (
     Choice,
     Config,
@@ -275,7 +276,7 @@ def _lumi(node):
 
 def _decorrelation(node):
     node.has_keys(("Parameters", "By"), ("Parameters", "By"))
-    by = tuple(item.one_of(("region", "sample")) for item in node["By"].items_or_one())
+    by = tuple(item.one_of(tuple(BY)) for item in node["By"].items_or_one())
     return node["Parameters"].names(), by
 
 

@@ -192,12 +192,20 @@ def _built(config: Config, source: Source, warnings: tuple[str, ...] | list[str]
         if wanted:
             workspace, more = step(workspace)
             removed += more
-    for parameters, by in options.decorrelate:
-        workspace = decorrelate(workspace, parameters, by)
+    for (parameters, by), node in zip(options.decorrelate, _entries(config, "Decorrelate")):
+        with node.place_of_errors():
+            workspace = decorrelate(workspace, parameters, by)
     require_model(config, workspace)
     pairs = tuple(_pruned(assembly.pairs, removed))
     said = [*config.warnings, *warnings, *negative_bins(workspace, pairs), *_no_ops(workspace)]
     return BuildResult(workspace, before, pairs, tuple(removed), tuple(said))
+
+
+def _entries(config, key):
+    """The places of the entries of a key of `Nextstat`."""
+    own = config.document.root.get("Nextstat")
+    found = None if own is None else own.get(key)
+    return [] if found is None else found.items_or_one()
 
 
 def _pruned(pairs, removed):
