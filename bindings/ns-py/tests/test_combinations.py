@@ -157,7 +157,7 @@ def test_a_combination_with_everything_apart_has_the_sum_of_both_likelihoods(pai
         (lambda a, b: nextstat.combine([a, b], map={"correlate": ["jet"]}), "there is no parameter named `jet`, at `/correlate/0`", None),
         (lambda a, b: nextstat.combine([a, b], map={"corelate": []}), "unknown key `corelate`", "did you mean `correlate`?"),
         (lambda a, b: nextstat.decorrelate(a, "jes"), "there is no parameter named `jes`", None),
-        (lambda a, b: nextstat.decorrelate(a, "jet_energy_scale", by="region"), "cannot be split by `region`", "choose one of `channel`, `sample`"),
+        (lambda a, b: nextstat.decorrelate(a, "jet_energy_scale", by="bin"), "cannot be split by `bin`", "choose one of `channel`, `sample`"),
         (lambda a, b: nextstat.combine([a, b], join="inner"), "unknown join `inner`", None),
     ],
 )
@@ -167,6 +167,11 @@ def test_mistakes_are_explained(pair, call, message, hint):
     assert message in str(caught.value)
     if hint is not None:
         assert caught.value.hint == hint
+
+
+def test_a_region_is_a_channel(pair):
+    made = [nextstat.decorrelate(pair[0], "jet_energy_scale", by=by) for by in ("channel", "region")]
+    assert made[0].workspace == made[1].workspace
 
 
 def test_wrong_types_are_refused(pair):

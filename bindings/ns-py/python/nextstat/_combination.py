@@ -97,7 +97,8 @@ def decorrelate(
     parameters : str or sequence of str
         Names and patterns (``"JES_*"``).
     by : str, optional
-        What the parts differ in: ``"channel"`` or ``"sample"``.
+        What the parts differ in: ``"channel"`` (or ``"region"``, as configurations of `build` call
+        it) or ``"sample"``.
     parts : dict, optional
         The suffix of each part, and names or patterns of its channels or samples. Modifiers in no
         part keep their name. If not given, each channel or sample is a part.
@@ -120,7 +121,8 @@ def decorrelate(
     >>> made.rules[0]["parameters"]
     ('jet_energy_scale_SR', 'jet_energy_scale_CR')
     """
-    wanted: dict[str, Any] = {"parameters": _names("parameters", parameters), "by": text("by", by)}
+    part = "channel" if text("by", by) == "region" else by
+    wanted: dict[str, Any] = {"parameters": _names("parameters", parameters), "by": part}
     for name, value in (("channels", channels), ("samples", samples)):
         if value is not None:
             wanted[name] = _names(name, value)

@@ -57,6 +57,7 @@ pub(crate) struct DecorrelateArgs {
 enum ByArg {
     /// The channel
     #[default]
+    #[value(alias = "region")]
     Channel,
     /// The sample
     Sample,
