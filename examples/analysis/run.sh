@@ -5,7 +5,7 @@ set -e
 # Build and check the workspace.
 python examples/analysis/make_histograms.py
 nextstat build examples/analysis/config.yml --summary -o workspace.json
-nextstat check workspace.json --summary -o check.json
+nextstat check workspace.json --blind SR --summary -o check.json
 
 # Fit the control regions, and predict the others.
 nextstat fit workspace.json --fit-channels 'CR_*' --fix mu=0 --covariance --summary -o cr.json
