@@ -1,4 +1,7 @@
-//! Formats numbers for people, with a few significant digits.
+//! Formats numbers for people, with a few significant digits: for the tables of every interface.
+
+use ns_inference::minimize::BoundSide;
+use ns_inference::result::{AtBound, MinosInterval, ONE_SIGMA};
 
 /// Formats `value` with `digits` significant digits, without trailing zeros, as C's `%g` does.
 ///
@@ -54,6 +57,64 @@ pub fn part_of(whole: f64, part: f64) -> String {
     decimals(whole).map_or_else(|| significant(part, 2), |decimals| format!("{part:.decimals$}"))
 }
 
+/// Formats the best-fit value of a parameter: `1.11 ± 0.44`, `0 (at its lower bound)`, or
+/// `1 (no uncertainty)`.
+#[must_use]
+pub fn fitted(bestfit: f64, uncertainty: Option<f64>, bound: Option<&AtBound>) -> String {
+    match (uncertainty, bound) {
+        (Some(uncertainty), _) => measured(bestfit, Some(uncertainty)),
+        (None, Some(AtBound { side, bound, .. })) => {
+            let side = if *side == BoundSide::Lower { "lower" } else { "upper" };
+            format!("{} (at its {side} bound)", significant(*bound, 6))
+        }
+        (None, None) => format!("{} (no uncertainty)", significant(bestfit, 6)),
+    }
+}
+
+/// Formats the parts of an uncertainty with its decimals, ` (stat. 0.40, syst. 0.19)`; an empty
+/// text if they are not known or there is no systematic one.
+///
+/// ```
+/// use nextstat::number::{measured, parts};
+/// let text = measured(1.1087, Some(0.4407)) + &parts(Some(0.3976), Some(0.1901));
+/// assert_eq!(text, "1.11 ± 0.44 (stat. 0.40, syst. 0.19)");
+/// ```
+#[must_use]
+pub fn parts(statistical: Option<f64>, systematic: Option<f64>) -> String {
+    let Some((statistical, systematic)) = statistical.zip(systematic) else { return String::new() };
+    if systematic == 0.0 {
+        return String::new();
+    }
+    let [statistical, systematic] = [statistical, systematic].map(|part| part_of(statistical.hypot(systematic), part));
+    format!(" (stat. {statistical}, syst. {systematic})")
+}
+
+/// Formats a MINOS interval that follows a value: `, MINOS -0.4124 +0.4610`, with its confidence
+/// level unless that is one standard deviation.
+#[must_use]
+pub fn interval(MinosInterval { cl, down, up, .. }: &MinosInterval) -> String {
+    let end = |end: Option<f64>| end.map_or_else(|| "(at its bound)".to_owned(), |end| format!("{end:+.4}"));
+    let level = if *cl == ONE_SIGMA { String::new() } else { format!(" {} % CL", significant(100.0 * cl, 4)) };
+    format!(", MINOS{level} {} {}", end(*down), end(*up))
+}
+
+/// Formats a change of the parameter of interest with its sign and three digits; a missing one is
+/// a dash.
+#[must_use]
+pub fn impact(change: Option<f64>) -> String {
+    let Some(change) = change else { return "-".to_owned() };
+    let digits = significant(change, 3);
+    if change > 0.0 { format!("+{digits}") } else { digits }
+}
+
+/// Formats a pull with its sign and two decimals, `+0.00` if it is rounded to zero; a missing one
+/// is a dash.
+#[must_use]
+pub fn pull(pull: Option<f64>) -> String {
+    // Adding zero removes the sign of what is rounded to zero.
+    pull.map_or_else(|| "-".to_owned(), |pull| format!("{:+.2}", (100.0 * pull).round() / 100.0 + 0.0))
+}
+
 /// Returns the number of decimals that show two digits of `uncertainty`; `None` where these would
 /// be too many.
 fn decimals(uncertainty: f64) -> Option<usize> {
@@ -69,7 +130,9 @@ fn without_zeros(number: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{measured, part_of, significant};
+    use super::{fitted, impact, interval, measured, part_of, parts, pull, significant};
+    use ns_inference::minimize::BoundSide;
+    use ns_inference::result::{AtBound, MinosInterval, ONE_SIGMA};
 
     #[test]
     fn numbers_have_the_requested_digits() {
@@ -95,5 +158,27 @@ mod tests {
         assert_eq!(measured(1e-3, Some(2.5e-4)), "0.00100 ± 0.00025");
         assert_eq!(part_of(0.74, 0.7), "0.70");
         assert_eq!(measured(2e15, Some(3.21e12)), "2e15 ± 3.2e12");
+    }
+    #[test]
+    fn a_value_without_uncertainty_says_why() {
+        let bound = AtBound { parameter: "mu".to_owned(), side: BoundSide::Lower, bound: 0.0 };
+        assert_eq!(fitted(1e-12, None, Some(&bound)), "0 (at its lower bound)");
+        assert_eq!(fitted(1.0, None, None), "1 (no uncertainty)");
+        assert_eq!(fitted(1.1087, Some(0.4407), None), "1.11 ± 0.44");
+        assert_eq!(parts(Some(0.44), Some(0.0)) + &parts(None, Some(0.1)), "");
+    }
+
+    #[test]
+    fn intervals_name_levels_other_than_one_sigma() {
+        let parameter = "mu".to_owned();
+        let one = MinosInterval { parameter, cl: ONE_SIGMA, bestfit: 1.2, down: None, up: Some(0.461) };
+        assert_eq!(interval(&one), ", MINOS (at its bound) +0.4610");
+        assert_eq!(interval(&MinosInterval { cl: 0.95, ..one }), ", MINOS 95 % CL (at its bound) +0.4610");
+    }
+
+    #[test]
+    fn what_is_rounded_to_zero_has_no_sign() {
+        assert_eq!([pull(Some(-0.004)), pull(Some(-0.0151)), pull(None)], ["+0.00", "-0.02", "-"]);
+        assert_eq!([impact(Some(0.03671)), impact(Some(-0.5)), impact(None)], ["+0.0367", "-0.5", "-"]);
     }
 }

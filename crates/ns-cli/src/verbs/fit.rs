@@ -13,11 +13,10 @@ use clap::Args;
 use nextstat::FitRequest;
 use nextstat::alarm::Alarm;
 use nextstat::fit::{IntervalTarget, Matrices};
-use nextstat::number::{measured, optional, part_of, significant};
+use nextstat::number::{self, fitted, interval, measured, optional, parts, significant};
 use ns_core::{Data, Model};
-use ns_inference::minimize::{BoundSide, Outcome};
+use ns_inference::minimize::Outcome;
 use ns_inference::pulls::{Pull, pulls};
-use ns_inference::result::{AtBound, MinosInterval, ONE_SIGMA, UncertaintySplit};
 use ns_inference::{FitResult, Uncertainties};
 use std::convert::Infallible;
 use std::fmt::Write;
@@ -146,8 +145,8 @@ const NORMALISATIONS: usize = 20;
 pub(super) fn parameters(model: &Model, result: &FitResult, paint: Paint) -> String {
     let mut text = String::new();
     for (k, &poi) in model.pois.iter().enumerate() {
-        let split = result.splits.get(k).map(parts).unwrap_or_default();
-        let _ = writeln!(text, "  {}", paint.strong(&(value(result, poi) + &split + &interval(result, poi))));
+        let split = result.splits.get(k).map(|split| parts(split.statistical, split.systematic)).unwrap_or_default();
+        let _ = writeln!(text, "  {}", paint.strong(&(value(result, poi) + &split + &intervals(result, poi))));
     }
     let set = |i: usize| model.parameters.sets.iter().find(|set| set.range().contains(&i));
     let is_shown = |i: &usize| {
@@ -156,7 +155,7 @@ pub(super) fn parameters(model: &Model, result: &FitResult, paint: Paint) -> Str
     };
     let shown: Vec<usize> = (0..model.n_params()).filter(is_shown).collect();
     for &i in shown.iter().take(NORMALISATIONS) {
-        let _ = writeln!(text, "  {}{}", value(result, i), interval(result, i));
+        let _ = writeln!(text, "  {}{}", value(result, i), intervals(result, i));
     }
     if shown.len() > NORMALISATIONS {
         let _ = writeln!(text, "  {} more free parameters are in the result", shown.len() - NORMALISATIONS);
@@ -166,36 +165,13 @@ pub(super) fn parameters(model: &Model, result: &FitResult, paint: Paint) -> Str
 
 /// Formats `name = value ± uncertainty`.
 fn value(result: &FitResult, i: usize) -> String {
-    let (name, best) = (escape(&result.par_names[i]), result.bestfit[i]);
     let bound = result.at_bounds.iter().find(|bound| bound.parameter == result.par_names[i]);
-    match (result.uncertainties[i], bound) {
-        (Some(uncertainty), _) => format!("{name} = {}", measured(best, Some(uncertainty))),
-        (None, Some(AtBound { side, bound, .. })) => {
-            let side = if *side == BoundSide::Lower { "lower" } else { "upper" };
-            format!("{name} = {} (at its {side} bound)", significant(*bound, 6))
-        }
-        (None, None) => format!("{name} = {} (no uncertainty)", significant(best, 6)),
-    }
-}
-
-/// Formats the parts of an uncertainty, with its digits.
-fn parts(split: &UncertaintySplit) -> String {
-    let Some((statistical, systematic)) = split.statistical.zip(split.systematic) else { return String::new() };
-    if systematic == 0.0 {
-        return String::new();
-    }
-    let [statistical, systematic] = [statistical, systematic].map(|part| part_of(statistical.hypot(systematic), part));
-    format!(" (stat. {statistical}, syst. {systematic})")
+    format!("{} = {}", escape(&result.par_names[i]), fitted(result.bestfit[i], result.uncertainties[i], bound))
 }
 
 /// Formats the MINOS intervals of a parameter, if it has any.
-fn interval(result: &FitResult, i: usize) -> String {
-    let signed = |end: Option<f64>| end.map_or_else(|| "(at its bound)".to_owned(), |end| format!("{end:+.4}"));
-    let one = |MinosInterval { cl, down, up, .. }: &MinosInterval| {
-        let level = if *cl == ONE_SIGMA { String::new() } else { format!(" {} % CL", significant(100.0 * cl, 4)) };
-        format!(", MINOS{level} {} {}", signed(*down), signed(*up))
-    };
-    result.minos.iter().filter(|interval| interval.parameter == result.par_names[i]).map(one).collect()
+fn intervals(result: &FitResult, i: usize) -> String {
+    result.minos.iter().filter(|interval| interval.parameter == result.par_names[i]).map(interval).collect()
 }
 
 /// Formats a table of the strongest pulls; returns an empty text if there are none.
@@ -210,8 +186,7 @@ pub(super) fn strongest_pulls(model: &Model, data: &Data, result: &FitResult) ->
         vec![
             escape(&pull.parameter),
             measured(pull.bestfit, pull.uncertainty),
-            // Removes the sign of what is rounded to zero.
-            format!("{:+.2}", (100.0 * pull.pull).round() / 100.0 + 0.0),
+            number::pull(Some(pull.pull)),
             optional(pull.constraint, 2),
         ]
     };
@@ -225,6 +200,7 @@ pub(super) fn strongest_pulls(model: &Model, data: &Data, result: &FitResult) ->
 mod tests {
     use super::*;
     use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, Sample, Workspace};
+    use ns_inference::result::{MinosInterval, ONE_SIGMA};
 
     fn model() -> Model {
         let modifier = |name: &str, data| Modifier { name: name.to_owned(), data };

@@ -10,7 +10,7 @@ use crate::output::table::{Align, table};
 use crate::output::{Paint, Progress, Reporter, ResultArgs, escape};
 use crate::status::Status;
 use clap::{Args, ValueEnum};
-use nextstat::number::{measured, optional, significant};
+use nextstat::number::{impact, measured, optional, pull};
 use nextstat::ranking::RankingRequest;
 use ns_inference::ranking::{GroupImpact, Impacts, Ranking, RankingEntry, RankingMethods};
 use std::fmt::Write as _;
@@ -155,25 +155,16 @@ fn summary(ranking: &Ranking, top: usize, paint: Paint) -> String {
 }
 
 fn row(entry: &RankingEntry) -> Vec<String> {
-    let mut row = vec![
-        escape(&entry.parameter),
-        entry.pull.map_or_else(|| "-".to_owned(), |pull| format!("{pull:+.2}")),
-        optional(entry.constraint, 2),
-    ];
+    let mut row = vec![escape(&entry.parameter), pull(entry.pull), optional(entry.constraint, 2)];
     row.extend([&entry.prefit, &entry.postfit, &entry.global].into_iter().flat_map(|impacts| both(impacts.as_ref())));
-    row.push(entry.covariance_postfit.map_or_else(|| "-".to_owned(), signed));
+    row.push(impact(entry.covariance_postfit));
     row
 }
 
 /// Formats the impacts of +1σ and of -1σ.
 fn both(impacts: Option<&Impacts>) -> [String; 2] {
-    let side = |impact: Option<f64>| impact.map_or_else(|| "failed".to_owned(), signed);
+    let side = |change: Option<f64>| change.map_or_else(|| "failed".to_owned(), |change| impact(Some(change)));
     impacts.map_or_else(|| ["-", "-"].map(str::to_owned), |i| [i.up.impact, i.down.impact].map(side))
-}
-
-fn signed(impact: f64) -> String {
-    let digits = significant(impact, 3);
-    if impact > 0.0 { format!("+{digits}") } else { digits }
 }
 
 fn groups(groups: &[GroupImpact]) -> String {
