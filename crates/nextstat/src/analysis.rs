@@ -95,10 +95,10 @@ impl Analysis {
     /// procedure that needs it.
     pub fn new(model: &CompiledModel, settings: &Settings) -> Result<Self, Error> {
         let options = settings.options(model.model())?;
-        let data = settings.data(model.model())?;
         let sample_groups = sample_groups(&settings.sample_groups, model.model())?;
         let hidden = settings.hidden_bins(model.model(), &options)?;
         let masked = settings.masked_bins(model.model(), hidden.as_deref())?;
+        let data = settings.data(model.model(), masked.as_deref())?;
         let shown = hidden.as_ref().map(|hidden| without_hidden(&data, hidden));
         let (model, whole, data, shown) = match masked {
             None => (model.clone(), None, data.clone(), shown.unwrap_or(data)),

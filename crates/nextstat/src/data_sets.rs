@@ -7,6 +7,48 @@ use ns_core::model::BinPlace;
 use ns_translate::NumberTable;
 use std::sync::Arc;
 
+/// A number of a data set that is not valid.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum InvalidNumber {
+    /// An event count that is negative or not finite.
+    #[error("{place}: {} is not a valid number of events", significant(*.value, 6))]
+    Count {
+        /// The bin.
+        place: BinPlace,
+        /// The number.
+        value: f64,
+    },
+    /// An auxiliary datum that is not finite.
+    #[error("the auxiliary datum of `{parameter}` is {value}")]
+    Auxiliary {
+        /// The parameter that it constrains.
+        parameter: String,
+        /// The number.
+        value: f64,
+    },
+}
+
+impl InvalidNumber {
+    /// Returns `true` for a missing event count, which masked bins may have.
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self, Self::Count { value, .. } if value.is_nan())
+    }
+}
+
+/// Returns the first number that is not valid among the event counts `main` (B) and the auxiliary
+/// data `aux` (K, or none) of `model`. In bins that are `masked` (B), NaN stands for no data.
+#[must_use]
+pub fn invalid_number(model: &Model, main: &[f64], aux: &[f64], masked: Option<&[bool]>) -> Option<InvalidNumber> {
+    let is_masked = |bin: usize| masked.is_some_and(|masked| masked[bin]);
+    let is_valid = |bin: usize, n: f64| (n.is_finite() && n >= 0.0) || (n.is_nan() && is_masked(bin));
+    if let Some(bin) = (0..main.len()).find(|&bin| !is_valid(bin, main[bin])) {
+        return Some(InvalidNumber::Count { place: model.place(bin), value: main[bin] });
+    }
+    let k = aux.iter().position(|a| !a.is_finite())?;
+    let param = model.table(model.layout.constraint_param)[k] as usize;
+    Some(InvalidNumber::Auxiliary { parameter: model.parameters.names[param].clone(), value: aux[k] })
+}
+
 /// N data sets of a model. Clones share the numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct DataSets {
@@ -16,11 +58,12 @@ pub(crate) struct DataSets {
 
 impl DataSets {
     /// Checks the data sets in the rows of `table` (N × B or N × (B + K)) against `model`, of which
-    /// no bin is masked. Rows without auxiliary data get those of the nominal data.
+    /// no bin is left out. Rows without auxiliary data get those of the nominal data; fits do not
+    /// use the bins that are `masked` (B).
     ///
     /// # Errors
     /// [`DataSetsError`], with the place of the first number that is not valid.
-    pub(crate) fn new(model: &Model, table: &Arc<NumberTable>) -> Result<Self, DataSetsError> {
+    pub(crate) fn new(model: &Model, table: &Arc<NumberTable>, masked: Option<&[bool]>) -> Result<Self, DataSetsError> {
         let (n_bins, n_aux) = (model.n_bins(), model.n_aux());
         if table.n_rows == 0 {
             return Err(DataSetsError::Empty);
@@ -33,13 +76,8 @@ impl DataSets {
         }
         for (data_set, row) in table.values.chunks_exact(table.n_columns.max(1)).enumerate() {
             let (main, aux) = row.split_at(n_bins);
-            if let Some(bin) = main.iter().position(|n| !(n.is_finite() && *n >= 0.0)) {
-                return Err(DataSetsError::Count { data_set, place: model.place(bin), value: main[bin] });
-            }
-            if let Some(k) = aux.iter().position(|a| !a.is_finite()) {
-                let param = model.table(model.layout.constraint_param)[k] as usize;
-                let parameter = model.parameters.names[param].clone();
-                return Err(DataSetsError::Auxiliary { data_set, parameter, value: aux[k] });
+            if let Some(problem) = invalid_number(model, main, aux, masked) {
+                return Err(DataSetsError::Number { data_set, problem });
             }
         }
         Ok(Self { table: Arc::clone(table), n_bins })
@@ -98,25 +136,16 @@ pub enum DataSetsError {
         /// The channels in the order of the model, with their number of bins.
         channels: Vec<(String, usize)>,
     },
-    /// An event count that is negative or not finite.
-    #[error("data set {data_set}, {place}: {} is not a valid number of events", significant(*.value, 6))]
-    Count {
+    /// A number that is not valid.
+    #[error(
+        "data set {data_set}{} {problem}",
+        if matches!(problem, InvalidNumber::Count { .. }) { "," } else { ":" }
+    )]
+    Number {
         /// The row, from 0.
         data_set: usize,
-        /// The bin.
-        place: BinPlace,
-        /// The number.
-        value: f64,
-    },
-    /// An auxiliary datum that is not finite.
-    #[error("data set {data_set}: the auxiliary datum of `{parameter}` is {value}")]
-    Auxiliary {
-        /// The row, from 0.
-        data_set: usize,
-        /// The parameter that it constrains.
-        parameter: String,
-        /// The number.
-        value: f64,
+        /// The problem.
+        problem: InvalidNumber,
     },
 }
 

@@ -139,6 +139,7 @@ impl Hint for Error {
             Self::NothingToCombine => None,
             Self::Compile(error) => error.hint(),
             Self::Settings(error) => error.hint(face),
+            Self::DataSets(DataSetsError::Number { problem, .. }) => settings::hint_of_number(problem, face),
             Self::DataSets(error) => error.hint(),
             Self::SampleGroup(error) => error.hint(),
             Self::Device(error) => error.hint(),

@@ -73,7 +73,7 @@ impl Analysis {
     /// [`Error::DataSets`] with the place of the first number that is not valid; names that the
     /// model does not have; a device that is not available; too little memory.
     pub fn fits(&self, request: &FitsRequest) -> Result<DataSetFits, Error> {
-        let data = DataSets::new(self.whole_model(), &request.data)?;
+        let data = DataSets::new(self.whole_model(), &request.data, self.masked_bins())?;
         let written = self.written(&request.parameters)?;
         self.device()?;
         let options = FitOptions { uncertainties: Uncertainties::Hessian, ..self.options().clone() };

@@ -1,6 +1,7 @@
 //! Settings that all procedures share, with parameters by name, and their resolution to indices.
 
 use crate::blinding::Blinding;
+use crate::data_sets::invalid_number;
 use crate::error::{NeedsPoi, Setting, SettingsError};
 use crate::stored::StoredFit;
 use ns_core::likelihood::diagnose;
@@ -262,15 +263,18 @@ impl Settings {
         }
     }
 
-    /// Resolves the data.
-    pub(crate) fn data(&self, model: &Model) -> Result<Data, SettingsError> {
+    /// Resolves the data, of which fits do not use the `masked` bins (B).
+    pub(crate) fn data(&self, model: &Model, masked: Option<&[bool]>) -> Result<Data, SettingsError> {
         match &self.data {
             DataSource::Observed => Ok(model.observed.clone()),
             DataSource::Given(data) => {
                 let (found, expected) = (data.main.len() + data.aux.len(), model.n_bins() + model.n_aux());
                 require_length(Setting::Data, found, expected)?;
                 require_length(Setting::Data, data.main.len(), model.n_bins())?;
-                Ok(data.clone())
+                match invalid_number(model, &data.main, &data.aux, masked) {
+                    None => Ok(data.clone()),
+                    Some(number) => Err(SettingsError::InvalidData(number)),
+                }
             }
             DataSource::Asimov(point) => point.data(model),
         }

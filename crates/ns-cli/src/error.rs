@@ -184,7 +184,7 @@ impl CliError {
                 Some("`nextstat patchset apply` writes a workspace with a patch of a set applied".to_owned())
             }
             Self::NotRewritable(error) => error.hint(),
-            Self::DataSets { error, .. } => error.hint(),
+            Self::DataSets { error, .. } => nextstat::Error::from(error.clone()).hint(Face::Command),
             Self::ToyFile(error) => error.hint(),
             Self::Library(error) => error.hint(Face::Command),
             Self::Compile { error, .. } => error.hint(),

@@ -1,6 +1,7 @@
 //! Settings that do not fit the model or contradict each other.
 
 use super::{Face, Hint, NeedsPoi, Procedure, Setting};
+use crate::data_sets::InvalidNumber;
 use crate::stored::StoredFitError;
 use ns_core::likelihood::NonFinite;
 use std::fmt;
@@ -74,6 +75,8 @@ pub enum SettingsError {
         /// The value.
         value: f64,
     },
+    /// A number of the caller's data that is not valid.
+    InvalidData(InvalidNumber),
     /// A wrong number of values.
     WrongLength {
         /// The setting.
@@ -346,6 +349,7 @@ impl SettingsError {
                 let (asimov, at) = (named(&Setting::Asimov), named(&Setting::AsimovAt));
                 format!("`{asimov}` and `{at}` both give `{name}` a value")
             }
+            Self::InvalidData(problem) => problem.to_string(),
             Self::BadValues { problem } => problem.to_string(),
             Self::NotAt { name, problem } => problem.message(name, face),
             Self::BadLevel { level } => format!("the level {level} is not between 0 and 1"),
@@ -420,6 +424,7 @@ impl SettingsError {
             | Self::TwoGroups { .. }
             | Self::SetTwice { .. }
             | Self::NotFinite { .. }
+            | Self::InvalidData { .. }
             | Self::WrongLength { .. }
             | Self::EmptyRange { .. }
             | Self::AsimovTwice { .. }
@@ -445,6 +450,14 @@ fn unexpected(reason: &NonFinite) -> String {
         }
         NonFinite::Constraint { .. } => reason.to_string(),
     }
+}
+
+/// Returns the advice about a number of a data set that is not valid.
+pub(super) fn hint_of_number(problem: &InvalidNumber, face: Face) -> Option<String> {
+    let mask = Setting::Mask.name(face);
+    problem
+        .is_missing()
+        .then(|| format!("NaN stands for missing data only in bins that `{mask}` leaves out of the fit"))
 }
 
 fn quoted(names: &[impl fmt::Display]) -> String {
@@ -483,6 +496,7 @@ impl Hint for SettingsError {
             Self::NoSuchBins { channel, .. } => {
                 Some(format!("bins are counted from 0: `{channel}[0]` is the first, `{channel}[0:2]` the first two"))
             }
+            Self::InvalidData(problem) => hint_of_number(problem, face),
             Self::Vector { name, .. } => Some(format!("name one element, such as `{name}[0]`")),
             Self::StoredElsewhere { setting, .. } => Some(format!(
                 "a stored fit is not fitted again: leave `{}` out, or store a fit made with it",

@@ -1,8 +1,10 @@
 //! Masked bins: fits without them are fits of a workspace without them, and yields still predict
 //! them.
 
+use nextstat::blinding::Blinding;
+use nextstat::fits::FitsRequest;
 use nextstat::settings::Settings;
-use nextstat::{Analysis, CompiledModel, FitRequest, Hint};
+use nextstat::{Analysis, CompiledModel, DataSource, Error, Face, FitRequest, Hint, NoMonitor, NumberTable};
 use ns_core::spec::{ModifierData, Workspace};
 use ns_inference::FitResult;
 use ns_testkit::random::{Shape, workspace};
@@ -199,4 +201,66 @@ fn impossible_masks_are_errors_with_hints() {
     for bins in ["SR[]", "SR[1:1]", "SR[-1]", "SR[0:3]", "SR[a]"] {
         assert!(refused(&[bins], &[]).0.starts_with("`--mask` names `SR["), "{bins}");
     }
+}
+
+/// The data of the workspace with `value` in the first bin of the first channel.
+fn with_first_bin(model: &CompiledModel, value: f64) -> DataSource {
+    let mut data = model.model().observed.clone();
+    data.main[0] = value;
+    DataSource::Given(data)
+}
+
+#[test]
+fn missing_data_are_accepted_where_nothing_is_computed_from_them() {
+    let model = compiled(&workspace(3, SHAPE));
+    let bin = format!("{}[0]", model.model().channels[0]);
+    let blind = Blinding { bins: vec![bin.clone()], ..Blinding::default() };
+    let hidden = Settings { blind: blind.clone(), ..Settings::default() };
+    for conditions in [masked(&[&bin]), hidden] {
+        let with = |value: f64| Settings { data: with_first_bin(&model, value), ..conditions.clone() };
+        let (missing, there) = (fitted(&model, &with(f64::NAN)), fitted(&model, &with(7.0)));
+        assert_eq!((missing.bestfit, missing.twice_nll), (there.bestfit, there.twice_nll));
+        let analysis = Analysis::new(&model, &with(f64::NAN)).expect("sound settings");
+        let document = analysis.report().expect("a report").document();
+        assert_eq!(document["yields"]["channels"][0]["data"][0], serde_json::Value::Null);
+        // What is no number of events is an error also where no fit uses it.
+        for value in [-1.0, f64::INFINITY] {
+            let error = Analysis::new(&model, &with(value)).expect_err("not a number of events");
+            assert!(error.to_string().ends_with(&format!("{value} is not a valid number of events")), "{error}");
+            assert_eq!(error.hint(Face::Library), None);
+        }
+    }
+    let fit_blinded = Settings { blind: Blinding { is_fitted: true, ..blind }, ..Settings::default() };
+    for conditions in [Settings::default(), masked(&[&format!("{}[1]", model.model().channels[0])]), fit_blinded] {
+        let settings = Settings { data: with_first_bin(&model, f64::NAN), ..conditions };
+        let error = Analysis::new(&model, &settings).expect_err("a fit would use it");
+        let place = format!("channel `{}`, bin 0", model.model().channels[0]);
+        assert_eq!(error.to_string(), format!("{place}: NaN is not a valid number of events"));
+        let hint = error.hint(Face::Library).expect("a hint");
+        assert_eq!(hint, "NaN stands for missing data only in bins that `mask` leaves out of the fit");
+    }
+}
+
+#[test]
+fn data_sets_may_lack_masked_bins() {
+    let model = compiled(&workspace(3, SHAPE));
+    let bin = format!("{}[0]", model.model().channels[0]);
+    let table = |value: f64| {
+        let mut values = model.model().observed.main.clone();
+        values[0] = value;
+        NumberTable { n_columns: values.len(), n_rows: 1, values }
+    };
+    let bestfit = |settings: &Settings, value: f64| {
+        let analysis = Analysis::new(&model, settings)?;
+        let mut found = Vec::new();
+        analysis.fits(&FitsRequest::new(table(value)))?.run(&NoMonitor, |_, fits| {
+            found.extend(fits.into_iter().map(|fit| fit.bestfit));
+            Ok::<_, Error>(())
+        })?;
+        Ok::<_, Error>(found)
+    };
+    let [missing, there] = [f64::NAN, 7.0].map(|value| bestfit(&masked(&[&bin]), value).expect("fits"));
+    assert_eq!((missing.len(), &missing), (1, &there));
+    let error = bestfit(&Settings::default(), f64::NAN).expect_err("a fit would use it");
+    assert!(error.to_string().starts_with("data set 0, channel") && error.hint(Face::Library).is_some(), "{error}");
 }
