@@ -125,19 +125,9 @@ impl DataProvenance {
             }
             DataSource::Asimov(point) => Self::Asimov {
                 parameters: asimov_parameters(point, model),
-                fit: point.fit.as_ref().map(|fit| fit.file().unwrap_or("given by the caller").to_owned()),
+                fit: point.fit.as_ref().map(|fit| fit.file().unwrap_or(GIVEN).to_owned()),
                 warnings: point.warnings(model),
             },
-        }
-    }
-
-    /// Returns the label of numbers that the data give: `observed`, or what the data are instead.
-    #[must_use]
-    pub fn label(&self) -> &'static str {
-        match self {
-            Self::Observed => label("observed"),
-            Self::Given { .. } => label("given"),
-            Self::Asimov { .. } => label("asimov"),
         }
     }
 
@@ -154,7 +144,10 @@ impl std::fmt::Display for DataProvenance {
         match self {
             Self::Observed => f.write_str("observed"),
             Self::Given { .. } => f.write_str("given by the caller"),
-            Self::Asimov { parameters, fit, .. } => f.write_str(&asimov(fit.as_deref(), parameters)),
+            Self::Asimov { parameters, fit, .. } => {
+                let values = (!parameters.is_empty()).then(|| assignments(parameters));
+                f.write_str(&asimov(fit.as_deref(), values))
+            }
         }
     }
 }
@@ -173,9 +166,12 @@ fn label(source: &str) -> &'static str {
     }
 }
 
-fn asimov(fit: Option<&str>, parameters: &Map<String, Value>) -> String {
-    let fit = fit.map(|fit| format!("at the fit in {fit}"));
-    let values = (!parameters.is_empty()).then(|| assignments(parameters));
+/// Describes Asimov data made at `fit` with `values`.
+fn asimov(fit: Option<&str>, values: Option<String>) -> String {
+    let fit = fit.map(|fit| match fit {
+        GIVEN => "at a given fit".to_owned(),
+        file => format!("at the fit in {file}"),
+    });
     let parts: Vec<String> = fit.into_iter().chain(values).collect();
     if parts.is_empty() { "Asimov".to_owned() } else { format!("Asimov ({})", parts.join(", ")) }
 }
@@ -185,10 +181,12 @@ fn asimov(fit: Option<&str>, parameters: &Map<String, Value>) -> String {
 #[must_use]
 pub fn conditions_of(provenance: &Value) -> Vec<String> {
     let (data, settings) = (&provenance["data"], &provenance["settings"]);
-    let none = Map::new();
     let map = |value: &Value| value.as_object().cloned().unwrap_or_default();
     let text = match data["source"].as_str() {
-        Some("asimov") => asimov(data["fit"].as_str(), data["parameters"].as_object().unwrap_or(&none)),
+        Some("asimov") => {
+            let parameters = data["parameters"].as_object().filter(|parameters| !parameters.is_empty());
+            asimov(data["fit"].as_str(), parameters.map(assignments))
+        }
         Some("given") => "given by the caller".to_owned(),
         Some(source) => source.to_owned(),
         None => return Vec::new(),
@@ -197,9 +195,9 @@ pub fn conditions_of(provenance: &Value) -> Vec<String> {
         (!found.is_empty()).then(|| format!("{what}: {}", format(&found)))
     };
     let lines = [
-        listed("fixed", map(&settings["fixed"]), assignments),
+        listed("fixed", map(&settings["fixed"]), |values| assignments(values)),
         listed("ranges", map(&settings["bounds"]), ranges),
-        listed("interpolation", map(&settings["interpolation"]), assignments),
+        listed("interpolation", map(&settings["interpolation"]), |codes| assignments(codes)),
         listed("masked", map(&settings["masked"]), channels),
         listed("blinded", map(&settings["blinded"]), channels),
     ];
@@ -215,13 +213,42 @@ fn ranges(bounds: &Map<String, Value>) -> String {
     bounds.iter().map(range).collect::<Vec<_>>().join(", ")
 }
 
+/// What a stored fit that was not read from a file is called.
+const GIVEN: &str = "given by the caller";
+
+impl DataSource {
+    /// Returns the label of numbers that the data give: `observed`, or what the data are instead.
+    ///
+    /// ```
+    /// use nextstat::DataSource;
+    /// assert_eq!(DataSource::Asimov(Default::default()).label(), "Asimov data");
+    /// ```
+    #[must_use]
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Observed => label("observed"),
+            Self::Given(_) => label("given"),
+            Self::Asimov(_) => label("asimov"),
+        }
+    }
+
+    /// Returns the label of event counts: `data` if they were observed.
+    #[must_use]
+    pub fn counts_label(&self) -> &'static str {
+        match self {
+            Self::Observed => "data",
+            other => other.label(),
+        }
+    }
+}
+
 /// Formats values by name: `mu = 1, lumi = 0.98`.
-fn assignments(values: &Map<String, Value>) -> String {
+fn assignments<'a>(values: impl IntoIterator<Item = (&'a String, &'a Value)>) -> String {
     let value = |value: &Value| match value {
         Value::String(text) => text.clone(),
         value => value.as_f64().map_or_else(|| value.to_string(), |number| significant(number, 6)),
     };
-    values.iter().map(|(name, found)| format!("{name} = {}", value(found))).collect::<Vec<_>>().join(", ")
+    values.into_iter().map(|(name, found)| format!("{name} = {}", value(found))).collect::<Vec<_>>().join(", ")
 }
 
 /// Formats bins by channel: `SR, VR (bins 2, 3)`.
@@ -353,8 +380,8 @@ impl Analysis {
         let range = |(name, [lower, upper]): &(String, [f64; 2])| format!("{name} from {lower} to {upper}");
         let ranges: Vec<String> = self.settings().bounds.iter().map(range).collect();
         let bounds = (!ranges.is_empty()).then(|| format!("ranges: {}", ranges.join(", ")));
-        let data = Some(format!("data: {}", self.data_provenance()));
-        let fit = self.stored_fit().map(|fit| format!("fit: {}", fit.file().unwrap_or("given by the caller")));
+        let data = Some(format!("data: {}", self.described_data()));
+        let fit = self.stored_fit().map(|fit| format!("fit: {}", fit.file().unwrap_or(GIVEN)));
         let undetermined: Vec<String> = self.fixed_by_mask().into_iter().map(|i| self.name(i)).collect();
         let undetermined = (fit.is_none() && !undetermined.is_empty())
             .then(|| format!("only in masked bins, not fitted: {}", undetermined.join(", ")));
@@ -372,6 +399,23 @@ impl Analysis {
         let of_set = patchset.map(|[_, patch]| patch);
         let all: Vec<String> = of_set.into_iter().chain(patches).collect();
         (!all.is_empty()).then(|| format!("patch: {}", all.join(", ")))
+    }
+
+    /// Describes the data; of Asimov data with a few parameters, those of interest first.
+    fn described_data(&self) -> String {
+        const SHOWN: usize = 8;
+        let point = match &self.settings().data {
+            DataSource::Observed => return DataProvenance::Observed.to_string(),
+            DataSource::Given(_) => return GIVEN.to_owned(),
+            DataSource::Asimov(point) => point,
+        };
+        let (pois, values) = (poi_names(self.model()), asimov_parameters(point, self.model()));
+        let (first, others): (Vec<_>, Vec<_>) = values.iter().partition(|(name, _)| pois.contains(name));
+        let shown = assignments(first.into_iter().chain(others).take(SHOWN));
+        let more = values.len().saturating_sub(SHOWN);
+        let values = if more == 0 { shown } else { format!("{shown} and {more} more") };
+        let fit = point.fit.as_ref().map(|fit| fit.file().unwrap_or(GIVEN));
+        asimov(fit, (!values.is_empty()).then_some(values))
     }
 
     fn changed_settings(&self) -> Map<String, Value> {

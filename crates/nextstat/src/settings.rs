@@ -83,6 +83,33 @@ pub struct AsimovPoint {
     pub parameters: Vec<(String, f64)>,
 }
 
+impl DataSource {
+    /// Returns `data` as Asimov data if they are exactly those that `model` expects at `point`, and
+    /// as data of the caller otherwise.
+    ///
+    /// ```
+    /// use nextstat::settings::AsimovPoint;
+    /// use nextstat::{CompiledModel, DataSource};
+    ///
+    /// # let workspace = std::fs::read("../../examples/simple.json").unwrap();
+    /// # let model = CompiledModel::from_json(&workspace, &Default::default())?;
+    /// let point = AsimovPoint::default();
+    /// let data = point.data(model.model())?;
+    /// assert_eq!(DataSource::of(data, &point, model.model()).label(), "Asimov data");
+    /// let observed = model.model().observed.clone();
+    /// assert_eq!(DataSource::of(observed, &point, model.model()).label(), "given data");
+    /// # Ok::<(), nextstat::Error>(())
+    /// ```
+    #[must_use]
+    pub fn of(data: Data, point: &AsimovPoint, model: &Model) -> Self {
+        let bits = |data: &Data| data.main.iter().chain(&data.aux).map(|value| value.to_bits()).collect::<Vec<_>>();
+        match point.data(model) {
+            Ok(expected) if bits(&expected) == bits(&data) => Self::Asimov(point.clone()),
+            _ => Self::Given(data),
+        }
+    }
+}
+
 /// The parameter of interest of an Asimov data set.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum AsimovPoi {
@@ -282,7 +309,25 @@ impl Settings {
 }
 
 impl AsimovPoint {
-    fn data(&self, model: &Model) -> Result<Data, SettingsError> {
+    /// Returns the point `params` (P) of `model`, with the names of the parameters that are not at
+    /// their starting values.
+    ///
+    /// # Errors
+    /// A wrong number of values, or one that is not finite.
+    pub fn at(model: &Model, params: &[f64]) -> Result<Self, SettingsError> {
+        let Parameters { names, init, .. } = &model.parameters;
+        require_length(Setting::AsimovAt, params.len(), names.len())?;
+        names.iter().zip(params).try_for_each(|(name, value)| finite(Setting::AsimovAt)(name, *value))?;
+        let moved = |i: &usize| params[*i].to_bits() != init[*i].to_bits();
+        let parameters = (0..names.len()).filter(moved).map(|i| (names[i].clone(), params[i])).collect();
+        Ok(Self { parameters, ..Self::default() })
+    }
+
+    /// Returns the data that `model` expects at the point.
+    ///
+    /// # Errors
+    /// As [`AsimovPoint::resolve`], or a point at which the model has no Asimov data set.
+    pub fn data(&self, model: &Model) -> Result<Data, SettingsError> {
         let point = self.resolve(model)?;
         let data = expected::asimov(model, &point);
         match diagnose(model, &data, &point) {

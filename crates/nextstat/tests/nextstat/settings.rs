@@ -1,6 +1,6 @@
 //! Settings by name, and the wording of their errors.
 
-use crate::model;
+use crate::{example, model};
 use nextstat::error::SettingsError;
 use nextstat::hypothesis::LimitRequest;
 use nextstat::settings::{AsimovPoi, AsimovPoint};
@@ -80,4 +80,49 @@ fn an_asimov_data_set_is_fitted_where_it_was_made() {
     assert_eq!(document["poi"]["name"], "mu");
     assert_eq!(document["measurement"], "m");
     assert!(document.get("covariance").is_none());
+}
+
+#[test]
+fn a_point_names_the_parameters_that_are_not_at_their_starting_values() {
+    let model = model();
+    let mut params = model.model().parameters.init.clone();
+    assert_eq!(AsimovPoint::at(model.model(), &params), Ok(AsimovPoint::default()));
+    params[0] = 0.25;
+    let point = AsimovPoint::at(model.model(), &params).expect("a point");
+    assert_eq!(point.parameters, [(model.model().parameters.names[0].clone(), 0.25)]);
+    assert_eq!(point.resolve(model.model()), Ok(params.clone()));
+    params[0] = f64::NAN;
+    AsimovPoint::at(model.model(), &params).expect_err("not a number");
+    AsimovPoint::at(model.model(), &params[1..]).expect_err("too few");
+}
+
+#[test]
+fn data_are_asimov_data_to_the_last_bit_only() {
+    let model = model();
+    let point = AsimovPoint { parameters: vec![("mu".to_owned(), 0.5)], ..AsimovPoint::default() };
+    let data = point.data(model.model()).expect("data");
+    assert_eq!(DataSource::of(data.clone(), &point, model.model()), DataSource::Asimov(point.clone()));
+    for k in 0..data.main.len() + data.aux.len() {
+        let mut other = data.clone();
+        let value = other.main.iter_mut().chain(&mut other.aux).nth(k).expect("a number");
+        *value = f64::from_bits(value.to_bits() + 1);
+        assert_eq!(DataSource::of(other.clone(), &point, model.model()), DataSource::Given(other));
+    }
+    let elsewhere = AsimovPoint { parameters: vec![("nu".to_owned(), 0.5)], ..AsimovPoint::default() };
+    assert_eq!(DataSource::of(data.clone(), &elsewhere, model.model()), DataSource::Given(data));
+}
+
+#[test]
+fn conditions_name_a_few_parameters_of_asimov_data() {
+    let model = example("shapes");
+    let params: Vec<f64> = model.model().parameters.init.iter().map(|value| value + 0.125).collect();
+    let point = AsimovPoint::at(model.model(), &params).expect("a point");
+    let settings = Settings { data: DataSource::Asimov(point), ..Settings::default() };
+    let analysis = Analysis::new(&model, &settings).expect("sound settings");
+    let [line] = &analysis.conditions()[..] else { panic!("one condition") };
+    let mu = model.model().parameters.init[model.model().poi().expect("a parameter of interest")] + 0.125;
+    assert!(line.starts_with(&format!("data: Asimov (mu = {mu}, ")), "{line}");
+    assert!(line.ends_with(" and 10 more)") && line.matches(" = ").count() == 8, "{line}");
+    let named = serde_json::json!(analysis.provenance())["data"]["parameters"].as_object().map(serde_json::Map::len);
+    assert_eq!(named, Some(18));
 }

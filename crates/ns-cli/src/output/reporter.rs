@@ -192,11 +192,6 @@ fn print(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Returns the label of numbers that the data give: `observed`, or what the data are instead.
-pub(crate) fn data_label(analysis: &Analysis) -> String {
-    analysis.data_provenance().label().to_owned()
-}
-
 /// Formats what a reader must know to understand a document, one line each.
 pub(crate) fn conditions_of(provenance: &Value) -> String {
     lines(&nextstat::provenance::conditions_of(provenance))

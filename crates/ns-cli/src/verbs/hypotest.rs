@@ -7,7 +7,7 @@ use crate::args::files::Files;
 use crate::args::values::finite;
 use crate::args::{IgnoredArgs, SetupArgs, ThreadArgs, ToyStatistic};
 use crate::error::CliError;
-use crate::output::reporter::{data_label, warnings};
+use crate::output::reporter::warnings;
 use crate::output::table::{Align, table};
 use crate::output::{Reporter, ResultArgs, escape};
 use crate::status::Status;
@@ -142,7 +142,8 @@ fn summary(answer: &Answer<HypotestResult>) -> String {
     let name = escape(&result.poi.name);
     let mut text = String::new();
     let _ = writeln!(text, "test of `{name}` = {}\n", significant(result.mu, 6));
-    let mut rows = vec![row(&data_label(&answer.analysis), [result.cls_obs, result.clsb_obs, result.clb_obs])];
+    let mut rows =
+        vec![row(answer.analysis.settings().data.label(), [result.cls_obs, result.clsb_obs, result.clb_obs])];
     for (i, label) in BAND.iter().enumerate() {
         let at = |band: Option<[f64; 5]>| band.map(|band| band[i]);
         rows.extend(

@@ -11,6 +11,7 @@ use crate::output::table::{Align, table};
 use crate::output::{OutputArgs, Paint, Progress, Reporter, escape, write_result};
 use crate::status::Status;
 use clap::Args;
+use nextstat::Analysis;
 use nextstat::alarm::Alarm;
 use nextstat::number::{optional, significant};
 use nextstat::toy_tests::{ToyTestRequest, ToyTestResult, ToyTestRun, record};
@@ -137,25 +138,27 @@ impl Command for HypotestToysArgs {
             file.as_mut().map_or(Ok(()), ToyFile::finish)?;
         }
         let answer = test.answer()?;
-        write(&answer.result, &answer.document(), &conditions(&answer.analysis), &self.output)
+        write(&answer.result, &answer.document(), Some(&answer.analysis), &self.output)
     }
 }
 
-/// Writes the document and the summary of a test, which begins with its `conditions`.
+/// Writes the document and the summary of a test; merged files have no `analysis`.
 pub(super) fn write(
     result: &ToyTestResult,
     document: &Value,
-    conditions: &str,
+    analysis: Option<&Analysis>,
     output: &OutputArgs,
 ) -> Result<Status, CliError> {
     write_result(document, output)?;
-    Reporter::new(output)
-        .summary_or_warning(result.alarm().as_deref(), |paint| conditions.to_owned() + &summary(result, paint));
+    Reporter::new(output).summary_or_warning(result.alarm().as_deref(), |paint| {
+        let label = analysis.map_or("observed", |analysis| analysis.settings().data.label());
+        analysis.map(conditions).unwrap_or_default() + &summary(result, label, paint)
+    });
     Ok(if result.is_interrupted { Status::Interrupted } else { Status::done_if(result.n_failed() == 0) })
 }
 
-/// Formats CLs, its expected band, the observed statistic and the warnings.
-fn summary(result: &ToyTestResult, paint: Paint) -> String {
+/// Formats CLs of the `data`, its expected band, the observed statistic and the warnings.
+fn summary(result: &ToyTestResult, data: &str, paint: Paint) -> String {
     let poi = result.identity.settings["poi"].as_str().unwrap_or("mu");
     let test = &result.test;
     let [tested, alternative] = test.n_toys;
@@ -165,7 +168,7 @@ fn summary(result: &ToyTestResult, paint: Paint) -> String {
     let row = |label: &str, value: f64, error: f64| {
         vec![label.to_owned(), optional(Some(value), 4), optional(Some(error), 2)]
     };
-    let mut rows = vec![row("observed", test.cls_observed, test.cls_observed_error)];
+    let mut rows = vec![row(data, test.cls_observed, test.cls_observed_error)];
     let band = BAND.iter().zip(test.cls_expected.iter().zip(test.cls_expected_errors));
     rows.extend(band.map(|(label, (value, error))| row(label, *value, error)));
     text.push_str(&table(&[("", Align::Left), (name, Align::Right), ("error", Align::Right)], &rows));

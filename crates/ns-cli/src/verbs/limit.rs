@@ -7,7 +7,7 @@ use crate::args::files::Files;
 use crate::args::values::{FixedValues, finite, fixed_values, fraction};
 use crate::args::{SetupArgs, ThreadArgs};
 use crate::error::CliError;
-use crate::output::reporter::{data_label, warnings};
+use crate::output::reporter::warnings;
 use crate::output::table::{Align, table};
 use crate::output::{ResultArgs, escape};
 use crate::status::Status;
@@ -130,7 +130,7 @@ fn summary(answer: &Answer<LimitResult>) -> String {
     let (name, level) = (escape(&result.poi.name), confidence(result.level));
     let mut text = String::new();
     let _ = writeln!(text, "upper limits on `{name}` at {level} confidence level (CLs)\n");
-    let mut rows = vec![vec![data_label(&answer.analysis), optional(result.observed, 6)]];
+    let mut rows = vec![vec![answer.analysis.settings().data.label().to_owned(), optional(result.observed, 6)]];
     rows.extend(BAND.iter().zip(result.expected).map(|(label, value)| vec![(*label).to_owned(), optional(value, 6)]));
     text.push_str(&table(&[("", Align::Left), ("limit", Align::Right)], &rows));
     let _ = writeln!(text, "\n  best fit {}", significant(result.poi.bestfit, 5));

@@ -4,7 +4,7 @@ use super::every_poi;
 use super::hypotest::BAND;
 use super::limit::confidence;
 use crate::error::CliError;
-use crate::output::reporter::{data_label, warnings};
+use crate::output::reporter::warnings;
 use crate::output::table::{Align, table};
 use crate::output::{Progress, Reporter, ResultArgs, escape};
 use crate::status::Status;
@@ -29,8 +29,8 @@ fn summary(answer: &Answer<LimitScan>, level: f64) -> String {
     let scan = &answer.result;
     let (name, parameter) = (escape(&answer.model().parameters.names[scan.poi]), escape(&scan.parameter));
     let level = confidence(level);
-    let label = data_label(&answer.analysis);
-    let columns = [parameter.as_str(), label.as_str()].into_iter().chain(BAND).map(|column| (column, Align::Right));
+    let label = answer.analysis.settings().data.label();
+    let columns = [parameter.as_str(), label].into_iter().chain(BAND).map(|column| (column, Align::Right));
     let rows = scan.values.iter().zip(&scan.limits).filter_map(|(value, limit)| {
         let limit = limit.as_ref()?;
         let limits = std::iter::once(limit.observed).chain(limit.expected).map(|limit| optional(limit, 5));

@@ -182,6 +182,8 @@ impl Summary<'_> {
 #[derive(Debug, Clone, Copy)]
 struct ChannelYields<'a> {
     data: &'a [f64],
+    /// What the data are called.
+    label: &'a str,
     prefit: &'a ChannelPrediction,
     postfit: &'a ChannelPrediction,
 }
@@ -197,7 +199,7 @@ impl ChannelYields<'_> {
         add(&mut rows, "total", &self.prefit.total, &self.postfit.total, has_bins);
         // A sum over hidden data is hidden, too.
         let shown = |count: f64| if count.is_nan() { "blinded".to_owned() } else { significant(count, 6) };
-        let data = |bin: &str, count: f64| vec!["data".to_owned(), bin.to_owned(), shown(count), String::new()];
+        let data = |bin: &str, count: f64| vec![self.label.to_owned(), bin.to_owned(), shown(count), String::new()];
         if has_bins {
             rows.extend(self.data.iter().enumerate().map(|(bin, count)| data(&bin.to_string(), *count)));
         }
@@ -236,9 +238,10 @@ pub(super) fn tables(
     has_bins: bool,
 ) -> String {
     let (model, data) = (analysis.whole_model(), analysis.shown_data());
+    let label = analysis.settings().data.counts_label();
     let mut text = String::new();
     for (channel, (prefit, postfit)) in prefit.iter().zip(postfit).enumerate() {
-        let channel = ChannelYields { data: &data.main[model.channel_bins(channel)], prefit, postfit };
+        let channel = ChannelYields { data: &data.main[model.channel_bins(channel)], label, prefit, postfit };
         let _ = write!(text, "\n{}", channel.table(has_bins));
     }
     text

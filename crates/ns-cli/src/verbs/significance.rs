@@ -5,7 +5,7 @@ use crate::args::files::Files;
 use crate::args::values::finite;
 use crate::args::{SetupArgs, ThreadArgs};
 use crate::error::CliError;
-use crate::output::reporter::{data_label, warnings};
+use crate::output::reporter::warnings;
 use crate::output::table::{Align, table};
 use crate::output::{ResultArgs, escape};
 use crate::status::Status;
@@ -55,7 +55,7 @@ fn summary(answer: &Answer<SignificanceResult>) -> String {
     let expected = format!("expected at `{name}` = {}", significant(result.mu_expected, 6));
     let median = result.p0_exp.map(|band| band[2]);
     let rows = [
-        vec![data_label(&answer.analysis), optional(result.z_obs, 4), optional(result.p0_obs, 4)],
+        vec![answer.analysis.settings().data.label().to_owned(), optional(result.z_obs, 4), optional(result.p0_obs, 4)],
         vec![expected, optional(result.z_exp, 4), optional(median, 4)],
     ];
     let mut text = String::new();

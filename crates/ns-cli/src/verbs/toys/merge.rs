@@ -90,6 +90,6 @@ impl MergeArgs {
         let output_file = self.output.output_file.clone().filter(|_| file.is_none());
         let OutputArgs { json, summary, quiet, .. } = self.output;
         let output = OutputArgs { output_file, json, summary, quiet };
-        hypotest_toys::write(&result, &result.merged_document(), "", &output)
+        hypotest_toys::write(&result, &result.merged_document(), None, &output)
     }
 }
