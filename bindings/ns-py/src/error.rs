@@ -154,7 +154,9 @@ pub(crate) fn library(py: Python<'_>, error: &nextstat::Error) -> PyErr {
         nextstat::Error::Document(error) => return document(py, error),
         nextstat::Error::Compile(error) => return compile(py, error),
         nextstat::Error::Combine { .. } | nextstat::Error::NothingToCombine => WorkspaceError::new_err(message),
-        nextstat::Error::DataSets(_) => DataError::new_err(message),
+        nextstat::Error::DataSets(_) | nextstat::Error::Settings(SettingsError::InvalidData(_)) => {
+            DataError::new_err(message)
+        }
         nextstat::Error::TooLarge(_) => return PyMemoryError::new_err(message),
         nextstat::Error::Toys(error) => return toys(error),
         nextstat::Error::NoThrowingPoint { .. } => ToyError::new_err(message),

@@ -4,7 +4,9 @@
 //! compute, and return dictionaries whose large parts are NumPy arrays. The Python files have
 //! names, defaults, documentation and result classes.
 
+mod asimov;
 mod batch;
+mod by_name;
 mod choice;
 mod combination;
 mod convert;
@@ -21,10 +23,12 @@ mod memory;
 mod model;
 mod numbers;
 mod on_device;
+mod points;
 mod ranking;
 mod settings;
 mod tables;
 mod tests_of_mu;
+mod text;
 mod toys;
 mod watch;
 mod yields;
@@ -77,6 +81,8 @@ fn _nextstat(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(escape, module)?)?;
     module.add_class::<interrupt::PyStopper>()?;
     numbers::register(module)?;
+    asimov::register(module)?;
+    text::register(module)?;
     error::register(module)?;
     combination::register(module)?;
     documents::register(module)?;

@@ -23,9 +23,7 @@ use crate::convert::{array, fields, frozen_array, frozen_matrix, matrix, object}
 use crate::error;
 use crate::interrupt::{Watch, in_parts};
 use crate::memory::{filled, room};
-use crate::numbers::{HasAux, data, data_sets, point, points, shown};
-use crate::settings::analysis;
-
+use crate::numbers::{HasAux
 /// A statistical model with its observed data: immutable, shared by threads.
 ///
 /// P is the number of parameters, B that of bins, K that of auxiliary data.
@@ -280,6 +278,7 @@ impl PyModel {
 
     /// Returns expected data at `params`, one point (P) or many (N, P).
     ///
+    /// One point may be a dictionary of values by name, with the rest at their starting values.
     /// They are those of the main bins (B), and auxiliary data (K) if `aux`.
     ///
     /// Examples
@@ -312,6 +311,7 @@ impl PyModel {
 
     /// Returns -ln L at `params`, one point (P) or many (N, P).
     ///
+    /// One point may be a dictionary of values by name, with the rest at their starting values.
     /// Of the observed data, of `data`, or of one row of `data` for each point. One point gives a
     /// number, many give an array (N); +inf outside the domain of the model.
     ///
@@ -323,6 +323,8 @@ impl PyModel {
     /// 25.598897
     /// >>> model.nll([model.init, model.init]).shape
     /// (2,)
+    /// >>> model.nll({"mu": 1.0}) == model.nll(model.init)
+    /// True
     #[pyo3(signature = (params, data=None, *, threads=None))]
     fn nll<'py>(
         &self,
@@ -336,6 +338,8 @@ impl PyModel {
     }
 
     /// Returns -ln L and its gradient (P) or (N, P), which is NaN where -ln L is not finite.
+    ///
+    /// `params` are those of `nll`.
     ///
     /// Examples
     /// --------
@@ -362,7 +366,7 @@ impl PyModel {
 
     /// Returns why -ln L is not finite at `params` (P); None where it is finite.
     ///
-    /// Of the observed data or of `data`.
+    /// Of the observed data or of `data`; `params` may be values by name.
     ///
     /// Examples
     /// --------

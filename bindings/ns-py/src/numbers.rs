@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 
 use nextstat::NumberTable;
+use nextstat::data_sets::invalid_number;
 use ns_core::{Data, Model};
 use ns_inference::parallel;
 use ns_inference::toys::number_of_toys;
@@ -27,7 +28,7 @@ pub(crate) struct Numbers {
 
 impl Numbers {
     /// Length of a row.
-    fn columns(&self) -> usize {
+    pub(crate) fn columns(&self) -> usize {
         match self.rows {
             Some(0) => 0,
             Some(rows) => self.values.len() / rows,
@@ -234,33 +235,18 @@ pub(crate) fn list(values: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<f64>> 
     }
 }
 
-/// Reads points of the model's parameters: (P), or (N, P).
-pub(crate) fn points(model: &Model, values: &Bound<'_, PyAny>) -> PyResult<Numbers> {
-    let found = numbers(values, "params")?;
-    let (wanted, columns) = (model.n_params(), found.columns());
-    if columns != wanted && found.rows != Some(0) {
-        return Err(error::data(format!("{columns} values for {wanted} parameters")));
-    }
-    Ok(found)
-}
-
-/// Reads one point (P).
-pub(crate) fn point(model: &Model, values: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<f64>> {
-    let point = list(values, what)?;
-    if point.len() != model.n_params() {
-        return Err(error::data(format!("`{what}` has {} values for {} parameters", point.len(), model.n_params())));
-    }
-    Ok(point)
-}
-
 /// Reads one set of data: main bins alone, with the model's own auxiliary data, or both; or the
-/// bins of each channel, by its name.
-pub(crate) fn data(model: &Model, values: &Bound<'_, PyAny>) -> PyResult<Data> {
-    if let Ok(by_channel) = values.cast::<PyDict>() {
-        return data_by_channel(model, by_channel);
+/// bins of each channel, by its name. An analysis checks the numbers.
+pub(crate) fn unchecked_data(model: &Model, values: &Bound<'_, PyAny>) -> PyResult<Data> {
+    match values.cast::<PyDict>() {
+        Ok(by_channel) => data_by_channel(model, by_channel),
+        Err(_) => split(model, &one_data_set(values)?),
     }
-    let all = one_data_set(values)?;
-    data_of(model, &all)
+}
+
+/// Reads one set of data likewise, for an evaluation of all bins.
+pub(crate) fn data(model: &Model, values: &Bound<'_, PyAny>) -> PyResult<Data> {
+    checked(model, unchecked_data(model, values)?)
 }
 
 /// Reads the numbers of one data set.
@@ -303,7 +289,7 @@ fn data_by_channel(model: &Model, by_channel: &Bound<'_, PyDict>) -> PyResult<Da
         }
         all.extend(found);
     }
-    data_of(model, &all)
+    split(model, &all)
 }
 
 /// Reads a table, the argument called `what`.
@@ -363,6 +349,11 @@ pub(crate) fn data_sets(model: &Model, values: &Bound<'_, PyAny>) -> PyResult<(V
 }
 
 fn data_of(model: &Model, all: &[f64]) -> PyResult<Data> {
+    checked(model, split(model, all)?)
+}
+
+/// Splits event counts (B), or these and auxiliary data (B + K).
+fn split(model: &Model, all: &[f64]) -> PyResult<Data> {
     let (n_bins, n_aux) = (model.n_bins(), model.n_aux());
     if all.len() != n_bins && all.len() != n_bins + n_aux {
         return Err(error::data(format!(
@@ -370,18 +361,16 @@ fn data_of(model: &Model, all: &[f64]) -> PyResult<Data> {
             all.len()
         )));
     }
-    if let Some(bin) = all[..n_bins].iter().position(|n| !(n.is_finite() && *n >= 0.0)) {
-        let place = model.place(bin);
-        return Err(error::data(format!(
-            "channel `{}`, bin {}: {} is not a valid number of events",
-            place.channel, place.bin, all[bin]
-        )));
-    }
-    if let Some(k) = all[n_bins..].iter().position(|a| !a.is_finite()) {
-        return Err(error::data(format!("auxiliary datum {k} is {}", all[n_bins + k])));
-    }
     let aux = if all.len() == n_bins { model.observed.aux.clone() } else { all[n_bins..].to_vec() };
     Ok(Data { main: all[..n_bins].to_vec(), aux })
+}
+
+/// Refuses numbers that no evaluation takes.
+fn checked(model: &Model, data: Data) -> PyResult<Data> {
+    match invalid_number(model, &data.main, &data.aux, None) {
+        None => Ok(data),
+        Some(problem) => Err(error::data(problem.to_string())),
+    }
 }
 
 /// Returns `value` as a Python number; `what` names it in messages.

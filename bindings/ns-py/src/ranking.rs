@@ -12,12 +12,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pythonize::depythonize;
 
+use crate::asimov::{FitText, read_fit};
 use crate::convert::{fields, object};
 use crate::error;
 use crate::model::PyModel;
 use crate::settings::{analysis, annotate};
 use crate::watch::{answer_watched, callback};
-use crate::yields::read_fit;
 
 /// The ranking that is wanted.
 #[derive(FromPyObject)]
@@ -28,14 +28,14 @@ struct RankingWanted {
     /// Names with their patterns.
     groups: Vec<(String, Vec<String>)>,
     minos: bool,
-    /// A stored fit to refer to, as the JSON text of its document.
-    fit: Option<String>,
+    /// A stored fit to refer to.
+    fit: Option<FitText>,
 }
 
 impl RankingWanted {
     fn request(self, py: Python<'_>, parts: Vec<RankingPart>) -> PyResult<RankingRequest> {
         let Self { methods, groups, minos, fit } = self;
-        let fit = fit.map(|text| read_fit(py, &text)).transpose()?.map(Arc::new);
+        let fit = fit.map(|fit| read_fit(py, fit)).transpose()?.map(Arc::new);
         Ok(RankingRequest { methods: methods_of(py, methods)?, minos, groups, parts, fit })
     }
 }

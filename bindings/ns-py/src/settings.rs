@@ -1,12 +1,9 @@
 //! An analysis, made of the settings that procedures share as Python passes them.
 
-use std::sync::Arc;
-
 use nextstat::blinding::{Blinding, BlindingThreshold, UnknownMeasure};
 use nextstat::error::Setting;
 use nextstat::regions::Regions;
-use nextstat::settings::{AsimovPoint, Start};
-use nextstat::stored::StoredFit;
+use nextstat::settings::Start;
 use nextstat::{Analysis, DataSource, Settings};
 use ns_core::Model;
 use ns_device::Backend;
@@ -14,10 +11,13 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
 
-use crate::convert::{array, fields, object};
+use crate::asimov::source;
+use crate::by_name::ByName;
+use crate::convert::{fields, object};
 use crate::error;
 use crate::model::PyModel;
-use crate::numbers::{count, data, number, point, shown, threads};
+use crate::numbers::{count, number, shown, threads};
+use crate::points::point;
 
 /// How a result was computed, read when it is asked for: the digest of a workspace takes longer
 /// than a small fit.
@@ -30,6 +30,13 @@ impl PyProvenance {
     fn read<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let provenance = py.detach(|| self.0.provenance());
         fields(py, &provenance)
+    }
+
+    /// Returns what tables say before their numbers: the conditions of the analysis, the label of
+    /// numbers that the data give, and that of event counts.
+    fn about(&self) -> (Vec<String>, &'static str, &'static str) {
+        let data = &self.0.settings().data;
+        (self.0.conditions(), data.label(), data.counts_label())
     }
 
     /// Returns the provenance itself in a pickle.
@@ -70,31 +77,12 @@ pub(crate) fn analysis(py: Python<'_>, model: &PyModel, given: &Bound<'_, PyDict
     made.with_poi(&poi.extract::<String>()?).map_err(|problem| error::settings(py, &problem))
 }
 
-/// Returns a point of the model (P): its starting values, those of a stored fit as the JSON text of
-/// its document, and `values` by the names of parameters over both; and what to know about the
-/// stored fit.
-#[pyfunction]
-#[pyo3(signature = (model, values, fit=None))]
-fn point_by_name<'py>(
-    py: Python<'py>,
-    model: &PyModel,
-    values: Option<Bound<'py, PyAny>>,
-    fit: Option<&str>,
-) -> PyResult<(Bound<'py, PyAny>, Vec<String>)> {
-    let stored = fit.map(|text| StoredFit::from_json(text.as_bytes())).transpose();
-    let stored = stored.map_err(|problem| error::library(py, &problem.into()))?;
-    let parameters = POINT.read(values, |name, value| number(value, || format!("the value of `{name}`")))?;
-    let point = AsimovPoint { fit: stored.map(Arc::new), parameters, ..AsimovPoint::default() };
-    let found = point.resolve(model.model()).map_err(|problem| error::library(py, &problem.into()))?;
-    Ok((array(py, &found).into_any(), point.warnings(model.model())))
-}
-
 fn read(py: Python<'_>, model: &Model, settings: &Bound<'_, PyDict>) -> PyResult<Settings> {
     let multi_start = item(settings, "multi_start")?.map(|n| count(py, "multi_start", &n, 0)).transpose()?;
     Ok(Settings {
         data: match item(settings, "data")? {
             None => DataSource::Observed,
-            Some(values) => DataSource::Given(data(model, &values)?),
+            Some(values) => source(model, &values)?,
         },
         fit_channels: names(settings, "fit_channels")?,
         mask: names(settings, "mask")?,
@@ -175,42 +163,9 @@ fn range(name: &str, value: &Bound<'_, PyAny>) -> PyResult<[f64; 2]> {
     }
 }
 
-/// A setting that is a dictionary of values by the names of parameters.
-struct ByName {
-    setting: &'static str,
-    /// What the dictionary has for each name, in messages.
-    form: &'static str,
-}
-
 const FIXED: ByName = ByName { setting: "fixed", form: "a value" };
 const BOUNDS: ByName = ByName { setting: "bounds", form: "two numbers" };
-const POINT: ByName = ByName { setting: "params", form: "a value" };
 const INIT: ByName = ByName { setting: "init", form: "a value" };
-
-impl ByName {
-    fn read<'py, V>(
-        &self,
-        given: Option<Bound<'py, PyAny>>,
-        read: impl Fn(&str, &Bound<'py, PyAny>) -> PyResult<V>,
-    ) -> PyResult<Vec<(String, V)>> {
-        let Self { setting, form } = self;
-        let Some(given) = given else { return Ok(Vec::new()) };
-        let Ok(given) = given.cast::<PyDict>() else {
-            let found = shown(&given);
-            let message = format!("`{setting}` must be a dictionary of names with {form}, not `{found}`");
-            return Err(PyTypeError::new_err(message));
-        };
-        let pair = |(name, value): (Bound<'py, PyAny>, Bound<'py, PyAny>)| {
-            let name: String = name.extract().map_err(|_| {
-                let found = shown(&name);
-                PyTypeError::new_err(format!("`{setting}` has names of parameters, and `{found}` is not a name"))
-            })?;
-            let value = read(&name, &value)?;
-            Ok((name, value))
-        };
-        given.iter().map(pair).collect()
-    }
-}
 
 /// Reads starting values: all of them in order, or those of some parameters by name.
 fn start(model: &Model, values: &Bound<'_, PyAny>) -> PyResult<Start> {
@@ -223,6 +178,5 @@ fn start(model: &Model, values: &Bound<'_, PyAny>) -> PyResult<Start> {
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyProvenance>()?;
-    module.add_function(wrap_pyfunction!(hidden_bins, module)?)?;
-    module.add_function(wrap_pyfunction!(point_by_name, module)?)
+    module.add_function(wrap_pyfunction!(hidden_bins, module)?)
 }

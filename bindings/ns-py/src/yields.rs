@@ -6,14 +6,13 @@ use nextstat::Analysis;
 use nextstat::alarm::Alarm;
 use nextstat::comparison::Comparison;
 use nextstat::full_report::FullReportRequest;
-use nextstat::stored::StoredFit;
 use ns_inference::monitor::Monitor;
 use ns_inference::yields::{ChannelPrediction, Prediction};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::asimov::{FitText, read_fit};
 use crate::convert::{array, fields, object, optional_array};
-use crate::error;
 use crate::fits::fit_document;
 use crate::interrupt::answer;
 use crate::model::PyModel;
@@ -21,14 +20,14 @@ use crate::settings::{analysis, annotate};
 use crate::watch::{answer_watched, callback};
 
 /// Returns the yields of every channel before the fit and after it, with the data; those that the
-/// stored `fit` predicts, if there is one, as the JSON text of its document.
+/// stored `fit` predicts, if there is one, as the JSON text of its document and its file.
 #[pyfunction]
 #[pyo3(signature = (model, settings, fit=None))]
 fn yields_model<'py>(
     py: Python<'py>,
     model: &PyModel,
     settings: &Bound<'py, PyDict>,
-    fit: Option<&str>,
+    fit: Option<FitText>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let analysis = analysis(py, model, settings)?;
     if let Some(fit) = fit {
@@ -45,7 +44,7 @@ fn yields_model<'py>(
 }
 
 /// Returns the yields that the stored `fit` predicts.
-fn projected<'py>(py: Python<'py>, analysis: &Analysis, fit: &str) -> PyResult<Bound<'py, PyDict>> {
+fn projected<'py>(py: Python<'py>, analysis: &Analysis, fit: FitText) -> PyResult<Bound<'py, PyDict>> {
     let stored = read_fit(py, fit)?;
     let projected = answer(py, analysis, |analysis| analysis.project(&stored))?;
     let (found, analysis) = (projected.result, &projected.analysis);
@@ -86,7 +85,7 @@ fn report_model<'py>(
     py: Python<'py>,
     model: &PyModel,
     settings: &Bound<'py, PyDict>,
-    fit: Option<&str>,
+    fit: Option<FitText>,
     page: Option<PageWanted<'py>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let analysis = analysis(py, model, settings)?;
@@ -134,11 +133,6 @@ struct PageWanted<'py> {
     progress: Option<Bound<'py, PyAny>>,
 }
 
-/// Reads a stored fit.
-pub(crate) fn read_fit(py: Python<'_>, text: &str) -> PyResult<StoredFit> {
-    StoredFit::from_json(text.as_bytes()).map_err(|problem| error::library(py, &problem.into()))
-}
-
 /// Returns how well a stored fit predicts the data, with all warnings.
 fn compared<'py>(py: Python<'py>, comparison: &Comparison) -> PyResult<Bound<'py, PyDict>> {
     let document = fields(py, &comparison.test)?;
@@ -152,7 +146,7 @@ fn compare_model<'py>(
     py: Python<'py>,
     model: &PyModel,
     settings: &Bound<'py, PyDict>,
-    fit: &str,
+    fit: FitText,
 ) -> PyResult<Bound<'py, PyDict>> {
     let analysis = analysis(py, model, settings)?;
     let stored = read_fit(py, fit)?;

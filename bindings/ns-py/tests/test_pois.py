@@ -21,7 +21,7 @@ def test_each_result_is_that_of_the_parameter_alone(both, root):
             assert results[name] == question(alone) == question(both, poi=name), name
             assert question(both, poi=name).provenance == question(alone).provenance
         assert results.provenance["pois"] == ("mu", "norm_ttbar")
-    with pytest.raises(nextstat.ParameterError, match="unknown parameter `lumi`"):
+    with pytest.raises(nextstat.ParameterError, match="there is no result for the parameter `lumi`"):
         results["lumi"]
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    Params: TypeAlias = ArrayLike | Mapping[str, float]
     Start: TypeAlias = ArrayLike | Mapping[str, float]
     Bounds: TypeAlias = Mapping[str, tuple[float, float]]
     Interpolation: TypeAlias = Mapping[str, str]
@@ -181,6 +182,13 @@ def names(what: str, given: str | Sequence[str]) -> list[str]:
         if not isinstance(name, str):
             raise TypeError(f"`{what}` has names, and `{shown(name)}` is not a name")
     return found
+
+
+def is_matrix(values: Any) -> bool:
+    """Returns whether `values` are an array of two dimensions, or rows of such."""
+    if hasattr(values, "ndim"):
+        return values.ndim == 2
+    return isinstance(values, (list, tuple)) and len(values) > 0 and hasattr(values[0], "__len__")
 
 
 def pair_of_names(what: str, given: Sequence[str]) -> tuple[str, str]:

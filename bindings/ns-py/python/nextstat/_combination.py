@@ -75,7 +75,7 @@ def combine(
     made, fields = _nextstat.combine(given, None if map is None else _given(map), wanted, bool(merge_channels))
     result = CombinationResult({**fields, "workspace": json.loads(made)})
     for message in result.warnings:
-        warn(message, 2)
+        warn(message)
     return result
 
 

@@ -306,7 +306,7 @@ def every_patch(
         "warnings": [] if message is None else [message],
     }
     if message is not None:
-        warn(message, 3)
+        warn(message)
     return GridResult(fields)
 
 

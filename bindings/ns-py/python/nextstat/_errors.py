@@ -7,8 +7,9 @@ results and exceptions is escaped.
 
 from __future__ import annotations
 
+import sys
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._nextstat import NextstatError, escape
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = ["NextstatWarning"]
+
+_E = TypeVar("_E", bound=Exception)
 
 
 class Escaped:
@@ -42,16 +45,24 @@ class NextstatWarning(Escaped, UserWarning):
     __module__ = "nextstat"
 
 
-def warn(message: str, stacklevel: int = 2) -> None:
-    """Warns the caller's caller, or the function `stacklevel` frames up."""
-    warnings.warn(message, NextstatWarning, stacklevel=stacklevel)
+def warn(message: str) -> None:
+    """Warns the first caller outside the package."""
+    frame, level = sys._getframe(), 0
+    while frame is not None and _is_ours(frame.f_globals.get("__name__", "")):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, NextstatWarning, stacklevel=level + 1)
 
 
-def with_hint(error: NextstatError, hint: str) -> NextstatError:
+def _is_ours(module: str) -> bool:
+    return module == "nextstat" or module.startswith("nextstat.")
+
+
+def with_hint(error: _E, hint: str) -> _E:
     """Returns `error` with advice, as the extension module's errors have it."""
-    error.hint = escape(hint)
+    text = escape(hint)
+    error.hint = text  # type: ignore[attr-defined]
     if hasattr(error, "add_note"):
-        error.add_note(f"hint: {error.hint}")
+        error.add_note(f"hint: {text}")
     return error
 
 

@@ -7,10 +7,9 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from . import _nextstat
-from ._arguments import names, path_of, require_model, text
+from ._arguments import is_matrix, names, path_of, require_model, text
 from ._errors import listed, shown, warn
-from ._nextstat import Model, ParameterError, WorkspaceError
+from ._nextstat import Model, ParameterError, RawAsimov, WorkspaceError
 from ._results import FitResult
 from ._sources import is_json, json_bytes
 
@@ -19,11 +18,11 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from numpy import ndarray
-    from numpy.typing import ArrayLike
 
-    from ._arguments import Interpolation, Poi
+    from ._arguments import Interpolation, Params, Poi
 
     StoredFit: TypeAlias = FitResult | Mapping[str, Any] | str | os.PathLike[str]
+    FitText: TypeAlias = tuple[str, str | None]
 
 __all__ = ["asimov_data", "example", "load_workspace", "model_of"]
 
@@ -193,50 +192,35 @@ def _items(name: str, given: Mapping[str, str] | None) -> list[tuple[str, str]]:
     return list(given.items())
 
 
-def text_of_fit(fit: StoredFit | None) -> str | None:
-    """Returns the JSON text of a fit: a result, its fields, or a file of them; None for None."""
+def text_of_fit(fit: StoredFit | None) -> FitText | None:
+    """Returns the JSON text of a fit, a result, its fields or a file of them, with the name of the
+    file; None for None.
+    """
     if fit is None:
         return None
     if isinstance(fit, FitResult):
-        return fit.to_json()
+        return fit.to_json(), None
     if isinstance(fit, Mapping):
-        return json.dumps(dict(fit))
+        return json.dumps(dict(fit)), None
     try:
         with open(os.fspath(fit), encoding="utf-8") as file:
-            return file.read()
+            return file.read(), os.fsdecode(fit)
     except TypeError:
         found = shown(fit)
         raise TypeError(f"`fit` is a result of `fit`, its `to_dict()` or a file, not `{found}`") from None
 
 
-def point_of(
-    model: Model, params: ArrayLike | Mapping[str, float] | None, fit: StoredFit | None = None
-) -> ArrayLike:
-    """Returns a point of `model` (P): `params`, or values by name over those of `fit` or the
-    starting values.
-    """
-    require_model(model)
-    if params is not None and not isinstance(params, Mapping):
-        if fit is not None:
-            raise TypeError("`fit` gives the parameters that a dictionary of `params` leaves out")
-        return params
-    stored = text_of_fit(fit)
-    values = None if params is None else dict(params)
-    point, warnings = _nextstat.point_by_name(model, values, stored)
-    for warning in warnings:
-        warn(warning, stacklevel=4)
-    return point
-
-
 def asimov_data(
     model: Model,
-    params: ArrayLike | Mapping[str, float] | None = None,
+    params: Params | None = None,
     *,
     fit: StoredFit | None = None,
 ) -> ndarray:
     """Returns the Asimov data of a model: main bins, then auxiliary data (B + K).
 
-    They are made at the model's starting values, or at those of `fit`, except for `params`.
+    They are made at the model's starting values, or at those of `fit`, except for `params`. Results
+    of procedures that are given this array as `data` say "Asimov data", and their provenance has
+    the parameters; the array is a NumPy array in every other respect.
 
     Parameters
     ----------
@@ -254,5 +238,16 @@ def asimov_data(
     >>> round(nextstat.fit(model, data=data).value("mu"), 9)
     1.0
     """
-    point = point_of(model, params, fit)
-    return model.expected_data(point)
+    require_model(model)
+    if params is not None and not isinstance(params, Mapping):
+        if fit is not None:
+            raise TypeError("`fit` gives the parameters that a dictionary of `params` leaves out")
+        if is_matrix(params):
+            return model.expected_data(params)
+    # Imports NumPy, which models do without.
+    from ._asimov import of_point
+
+    point = RawAsimov.at(model, params, text_of_fit(fit))
+    for warning in point.warnings(model):
+        warn(warning)
+    return of_point(point.data(model), point)

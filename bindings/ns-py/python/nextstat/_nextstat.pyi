@@ -6,7 +6,7 @@ documentation, call the others.
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, TypeAlias, TypeVar, final
+from typing import Any, NoReturn, TypeAlias, TypeVar, final
 
 from numpy import float64, uint8, uint32, uint64
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,10 @@ _Fields: TypeAlias = dict[str, Any]
 _Array: TypeAlias = NDArray[float64]
 _Wanted: TypeAlias = Mapping[str, Any]
 _Vector: TypeAlias = Mapping[str, _Array]
+# All parameters of a model, or values by name.
+_Params: TypeAlias = ArrayLike | Mapping[str, float]
+# The JSON text of a stored fit, and the name of its file if it was read from one.
+_FitText: TypeAlias = tuple[str, str | None]
 
 def escape(text: str, *, keep_lines: bool = False) -> str:
     """Returns `text` with control, bidirectional and invisible characters escaped."""
@@ -256,23 +260,23 @@ class Model:
         Name, kinds of modifiers, start, len, constraint, scales, aux_indices.
         """
 
-    def nll(self, params: ArrayLike, data: ArrayLike | None = None, *, threads: int | None = None) -> Any:
+    def nll(self, params: _Params, data: ArrayLike | None = None, *, threads: int | None = None) -> Any:
         """Returns -ln L at `params`, one point (P) or many (N, P).
 
         Of the observed data, of `data`, or of one row of `data` for each point. One point gives a
         number, many give an array (N); +inf outside the domain of the model.
         """
 
-    def nll_and_grad(self, params: ArrayLike, data: ArrayLike | None = None, *, threads: int | None = None) -> tuple[Any, _Array]:
+    def nll_and_grad(self, params: _Params, data: ArrayLike | None = None, *, threads: int | None = None) -> tuple[Any, _Array]:
         """Returns -ln L and its gradient (P) or (N, P), which is NaN where -ln L is not finite."""
 
-    def expected_data(self, params: ArrayLike, *, aux: bool = True) -> _Array:
+    def expected_data(self, params: _Params, *, aux: bool = True) -> _Array:
         """Returns expected data at `params`, one point (P) or many (N, P).
 
         They are those of the main bins (B), and auxiliary data (K) if `aux`.
         """
 
-    def diagnose(self, params: ArrayLike, data: ArrayLike | None = None) -> str | None:
+    def diagnose(self, params: _Params, data: ArrayLike | None = None) -> str | None:
         """Returns why -ln L is not finite at `params` (P); None where it is finite."""
 
     def _repr_html_(self) -> str: ...
@@ -293,7 +297,23 @@ class RawProvenance:
     """How a result was computed, read when it is asked for."""
 
     def read(self) -> _Fields: ...
+    def about(self) -> tuple[list[str], str, str]: ...
     def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[_Fields]]: ...
+
+@final
+class RawAsimov:
+    """The point of an Asimov data set; pickled as what it was made of."""
+
+    def __new__(
+        cls, parameters: list[tuple[str, float]], fit: _FitText | None = None
+    ) -> RawAsimov: ...
+    @staticmethod
+    def at(model: Model, params: _Params | None, fit: _FitText | None = None) -> RawAsimov: ...
+    def data(self, model: Model) -> _Array: ...
+    def warnings(self, model: Model) -> list[str]: ...
+    def __reduce__(
+        self,
+    ) -> tuple[type[RawAsimov], tuple[list[tuple[str, float]], _FitText | None]]: ...
 
 @final
 class FloatingModel:
@@ -435,13 +455,13 @@ def ranking_part(
     model: Model, settings: _Settings, wanted: _Wanted, part: Sequence[int]
 ) -> Any: ...
 def throw_toys(
-    model: Model, settings: _Settings, params: ArrayLike, wanted: _Wanted
+    model: Model, settings: _Settings, params: _Params, wanted: _Wanted
 ) -> _Array: ...
 def throwing_point(model: Model, settings: _Settings) -> _Array: ...
 def fit_toys_model(
     model: Model,
     settings: _Settings,
-    params: ArrayLike | None,
+    params: _Params | None,
     wanted: _Wanted,
     progress: _Progress,
 ) -> _Fields: ...
@@ -472,12 +492,18 @@ def replica_covariance_of(a: _Wanted, b: _Wanted) -> _Fields: ...
 def goodness_model(
     model: Model, settings: _Settings, wanted: _Wanted, progress: _Progress
 ) -> _Fields: ...
-def yields_model(model: Model, settings: _Settings, fit: str | None = None) -> _Fields: ...
+def yields_model(model: Model, settings: _Settings, fit: _FitText | None = None) -> _Fields: ...
 def hidden_bins(wanted: _Wanted) -> list[bool]: ...
-def point_by_name(
-    model: Model, values: dict[str, float] | None, fit: str | None = None
-) -> tuple[_Array, list[str]]: ...
-def report_model(model: Model, settings: _Settings, fit: str | None = None, page: _Wanted | None = None) -> _Fields:
+def report_model(
+    model: Model, settings: _Settings, fit: _FitText | None = None, page: _Wanted | None = None
+) -> _Fields:
     """With `page`, the result has the page under this key."""
 
-def compare_model(model: Model, settings: _Settings, fit: str) -> _Fields: ...
+def compare_model(model: Model, settings: _Settings, fit: _FitText) -> _Fields: ...
+def significant(value: float | None, digits: int) -> str: ...
+def measured(value: float, uncertainty: float | None) -> str: ...
+def fitted(found: dict[str, Any]) -> str: ...
+def impact(change: float | None) -> str: ...
+def pull(pull: float | None) -> str: ...
+def similar_name(name: str, known: list[str]) -> str | None: ...
+def refuse_parameter(name: str, known: list[str]) -> NoReturn: ...

@@ -53,7 +53,7 @@ def every_poi(model: Model, question: Callable[[Model], Any]) -> PoiResults:
         results = tuple(_result(question(model.with_poi(name))) for name in names)
     found = PoiResults(_fields(names, results, model.measurement))
     if found._alarm is not None:
-        warn(found._alarm, 3)
+        warn(found._alarm)
     return found
 
 
@@ -80,6 +80,7 @@ def _fields(names, results, measurement):
         "converged": all(found._document().get("converged", True) for found in results),
         "warnings": tuple(said),
         "alarm": "; ".join(alarms) or None,
+        "about": results[0]._said,
         "provenance": _Provenance(names, results[0]),
     }
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy import ndarray
     from numpy.typing import ArrayLike
 
-    from ._arguments import Bounds, Start
+    from ._arguments import Bounds, Params, Start
     from ._nextstat import Model
     from ._progress import Progress
 
@@ -27,7 +27,7 @@ __all__ = ["fit_toys", "load_toys", "throw_toys"]
 
 def throw_toys(
     model: Model,
-    params: ArrayLike,
+    params: Params,
     *,
     n_toys: int = 1000,
     first: int = 0,
@@ -40,6 +40,11 @@ def throw_toys(
     Main bins are Poisson distributed, auxiliary data as their constraint terms say. Toy number i of
     a seed is the same however many are thrown, and the same that `fit_toys` fits.
 
+    Parameters
+    ----------
+    params : array or dict
+        All parameters (P), or values by name, with the rest at their starting values.
+
     Examples
     --------
     >>> import nextstat
@@ -51,13 +56,13 @@ def throw_toys(
     start, end = toy_range("n_toys", n_toys, first)
     wanted = {"first": start, "end": end, "is_aux_fixed": parse_aux(aux)}
     if wanted["is_aux_fixed"]:
-        warn(FIXED_AUX, 3)
+        warn(FIXED_AUX)
     return _nextstat.throw_toys(model, given, params, wanted)
 
 
 def fit_toys(
     model: Model,
-    params: ArrayLike | None = None,
+    params: Params | None = None,
     *,
     n_toys: int = 1000,
     first: int = 0,
@@ -79,8 +84,9 @@ def fit_toys(
 
     Parameters
     ----------
-    params : array, optional
-        The parameter values at which toys are thrown (P); the best fit to the data if not given.
+    params : array or dict, optional
+        The parameter values at which toys are thrown: all (P), or values by name, with the rest at
+        their starting values; the best fit to the data if not given.
     n_toys, first : int
         How many, and the number of the first. Consecutive ranges give the results of one long run.
     aux : ``"fluctuated"`` or ``"fixed"``

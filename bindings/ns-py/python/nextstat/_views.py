@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from . import _nextstat
 from ._nextstat import escape
 
 if TYPE_CHECKING:
@@ -40,14 +41,13 @@ class View:
     ) -> None:
         self.title, self.facts, self.tables = title, list(facts), list(tables)
         self.warnings, self.is_bad = warnings, is_bad
+        #: Lines below the title: the data, and what is fixed or masked.
+        self.conditions: Sequence[str] = ()
 
 
 def shown_number(value: Any, digits: int = 6) -> str:
     """Returns `value` with so many digits; a dash where there is none."""
-    if value is None or value != value:
-        return "-"
-    # The sum drops the sign of a zero.
-    return f"{value + 0.0:.{digits}g}"
+    return _nextstat.significant(None if value is None else float(value), digits)
 
 
 def signed(value: Any, digits: int = 2) -> str:
@@ -55,11 +55,15 @@ def signed(value: Any, digits: int = 2) -> str:
     return "-" if value is None or value != value else f"{value:+.{digits}f}"
 
 
-def measured(value: Any, error: Any) -> str:
-    """Returns `value` with its uncertainty."""
-    if error is None or error != error:
-        return f"{shown_number(value)} (no uncertainty)"
-    return f"{shown_number(value)} ± {shown_number(error, 4)}"
+def measured(value: Any, uncertainty: Any) -> str:
+    """Returns `value` with its uncertainty, of which two digits are shown.
+
+    >>> measured(1282.1646, 89.78), measured(0.0, None)
+    ('1282 ± 90', '0 ± -')
+    """
+    if value is None or value != value:
+        return "-"
+    return _nextstat.measured(float(value), None if uncertainty is None else float(uncertainty))
 
 
 def confidence(level: float) -> str:
@@ -84,7 +88,8 @@ def text(view: View) -> str:
     """Returns a view as `repr` shows it."""
     view = _escaped(view)
     width = max((len(name) for name, _ in view.facts), default=0)
-    lines = [view.title, *(f"  {name:<{width}}  {value}".rstrip() for name, value in view.facts)]
+    lines = [view.title, *(f"  {line}" for line in view.conditions)]
+    lines += [*(f"  {name:<{width}}  {value}".rstrip() for name, value in view.facts)]
     for table in view.tables:
         rows, columns = (table.columns, *table.rows), range(len(table.columns))
         widths = [max(len(row[i]) for row in rows) for i in columns]
@@ -106,6 +111,8 @@ def html(view: View) -> str:
     """Returns a view as notebooks show it."""
     view = _escaped(view)
     parts = [f"<div><b>{escape_html(view.title)}</b>"]
+    if view.conditions:
+        parts.append(f"<p>{'<br>'.join(map(escape_html, view.conditions))}</p>")
     parts += [
         f"<p style='color:#b00'><b>warning:</b> {escape_html(warning)}</p>"
         for warning in view.warnings
@@ -155,7 +162,9 @@ def _escaped(view: View) -> View:
         for table in view.tables
     ]
     facts = [(escape(name), escape(value)) for name, value in view.facts]
-    return View(escape(view.title), facts, tables, row(view.warnings), view.is_bad)
+    escaped = View(escape(view.title), facts, tables, row(view.warnings), view.is_bad)
+    escaped.conditions = row(view.conditions)
+    return escaped
 
 
 def model_html(model: Model) -> str:

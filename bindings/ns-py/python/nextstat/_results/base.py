@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from .. import _tables, _views
-from .._errors import shown, warn, with_hint
-from .._nextstat import ParameterError, __version__, schema_urn
+from .._errors import shown, warn
+from .._nextstat import __version__, refuse_parameter, schema_urn
 from .frozen import frozen, frozen_field
 
 if TYPE_CHECKING:
@@ -19,7 +19,18 @@ __all__ = ["Result"]
 _R = TypeVar("_R", bound="Result")
 
 # Fields that are not attributes: `provenance` is a property, the others are written only.
-_ELSEWHERE = ("alarm", "provenance", "$schema", "nextstat_version")
+_ELSEWHERE = ("about", "alarm", "provenance", "$schema", "nextstat_version")
+
+
+class About(NamedTuple):
+    """What tables say of the analysis that a result belongs to."""
+
+    #: The data, and what is fixed, masked or blinded, one line each.
+    conditions: Sequence[str] = ()
+    #: The label of numbers that the data give.
+    data: str = "observed"
+    #: The label of event counts.
+    counts: str = "data"
 
 
 def plain(value: Any) -> Any:
@@ -59,10 +70,12 @@ class Result:
     ['$schema', 'CLb_exp', 'CLb_obs', 'CLs_exp']
     """
 
-    __slots__ = ("_alarm", "_fields", "_provenance")
+    __slots__ = ("_about", "_alarm", "_fields", "_provenance")
     #: The name of the schema of its document; None for a result without one.
     _schema: ClassVar[str | None] = None
     _has_provenance: ClassVar[bool] = True
+    # An `About`, or what makes one when it is asked for.
+    _about: Any
     _alarm: str | None
     _fields: dict[str, Any]
     _provenance: Any
@@ -74,6 +87,7 @@ class Result:
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
         found = {name: frozen_field(name, value) for name, value in fields.items() if name not in _ELSEWHERE}
+        object.__setattr__(self, "_about", fields.get("about", fields.get("provenance")))
         object.__setattr__(self, "_alarm", fields.get("alarm"))
         object.__setattr__(self, "_fields", found)
         object.__setattr__(self, "_provenance", frozen(fields.get("provenance")))
@@ -97,7 +111,7 @@ class Result:
         return [*super().__dir__(), *self._fields]
 
     def __reduce__(self) -> tuple[type[Result], tuple[dict[str, Any]]]:
-        return type(self), ({**self._fields, "provenance": self.provenance},)
+        return type(self), ({**self._fields, "provenance": self.provenance, "about": self._said},)
 
     def __eq__(self, other: object) -> bool:
         """Compares fields, but not provenance."""
@@ -106,6 +120,14 @@ class Result:
         return _compared(self) == _compared(other)  # type: ignore[arg-type]
 
     __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def _said(self) -> About:
+        """What tables say of the analysis."""
+        if not isinstance(self._about, About):
+            found = About(*self._about.about()) if hasattr(self._about, "about") else About()
+            object.__setattr__(self, "_about", found)
+        return self._about
 
     @property
     def provenance(self) -> Mapping[str, Any] | None:
@@ -218,6 +240,7 @@ class Result:
         except (AttributeError, KeyError, IndexError, TypeError):
             # The result was made by hand and lacks fields.
             view = Result._view(self)
+        view.conditions = self._said.conditions
         has_converged = self._fields.get("converged", True)
         view.warnings = getattr(self, "warnings", ())
         view.is_bad = view.is_bad or has_converged is False
@@ -250,24 +273,23 @@ def _shown(value: Any) -> str:
     return str(value)
 
 
-def warn_of(result: _R, stacklevel: int = 3) -> _R:
+def warn_of(result: _R) -> _R:
     """Returns `result`, and warns if its numbers must not be used without its warnings."""
     if result._alarm is not None:
-        warn(result._alarm or "a fit did not converge", stacklevel + 1)
+        warn(result._alarm or "a fit did not converge")
     return result
 
 
 def index_of(par_names: Sequence[str], name: str) -> int:
-    """Returns the index of the parameter `name`."""
+    """Returns the index of the parameter `name`.
+
+    Raises
+    ------
+    ParameterError
+        A name that is not there, with one that is similar.
+    """
     try:
         return par_names.index(name)
     except ValueError:
-        given = name if isinstance(name, str) else shown(name)
-        error = ParameterError(f"unknown parameter `{given}`")
-        lower = str(name).lower()
-        near = [
-            known for known in par_names if known.lower() == lower or known.startswith(f"{name}[")
-        ]
-        if near:
-            with_hint(error, f"there is `{near[0]}`")
-        raise error from None
+        pass
+    refuse_parameter(name if isinstance(name, str) else shown(name), list(par_names))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import _views
-from .._views import measured, shown_number, signed
+from .. import _nextstat, _views
+from .._views import measured, shown_number
 from .base import Result
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ class ScanResult(Result):
             if not len(values):
                 continue
             ends = f"{shown_number(values.min())} to {shown_number(values.max())}"
-            best = shown_number(self.fit["bestfit"][self.par_names.index(name)])
+            i = self.par_names.index(name)
+            best = measured(self.fit["bestfit"][i], self.fit["uncertainties"][i])
             view.facts.append((name, f"{ends}, best fit {best}"))
         if self.delta_nll.ndim == 1:
             pairs = zip(self.values[0], self.twice_delta_nll)
@@ -168,29 +169,49 @@ class RankingResult(Result):
         rows = [
             (
                 entry["parameter"],
-                signed(entry["pull"]),
+                _nextstat.pull(entry["pull"]),
                 shown_number(entry["constraint"], 2),
-                *(_impact(entry[kind]) for kind in ("prefit", "postfit", "global")),
-                signed(entry["covariance_postfit"], 3),
+                *_impacts(entry["prefit"]),
+                *_impacts(entry["postfit"]),
+                *_impacts(entry["global"]),
+                _nextstat.impact(entry["covariance_postfit"]),
             )
             for entry in self.ranking
         ]
-        columns = (
-            *(f"impact on {poi['name']}", "pull", "constraint"),
-            *("pre-fit", "post-fit", "global", "covariance"),
-        )
-        fact = (poi["name"], measured(poi["bestfit"], poi["uncertainty"]))
-        view = _views.View("RankingResult", [fact], _views.tables(rows, columns))
+        view = _views.View("RankingResult", self._facts())
+        view.tables = _views.tables(rows, (f"impact on {poi['name']}", *_COLUMNS))
         groups = (
-            (group["group"], shown_number(group["global"], 4), shown_number(group["frozen"], 4))
+            (
+                group["group"],
+                str(len(group["members"])),
+                shown_number(group["frozen"], 4),
+                shown_number(group["global"], 4),
+            )
             for group in self.groups
         )
-        view.tables += _views.tables(groups, ("group", "global", "frozen"))
+        view.tables += _views.tables(groups, ("group", "parameters", "frozen", "global"))
         return view
 
+    def _facts(self) -> list[tuple[str, str]]:
+        """Returns the parameter of interest, and the parts of its uncertainty if they are known."""
+        facts = [(self.poi["name"], measured(self.poi["bestfit"], self.poi["uncertainty"]))]
+        syst, stat = (self.breakdown[f"global_{part}"] for part in ("systematic", "statistical"))
+        if syst is not None:
+            said = f"syst. {shown_number(syst, 4)}, stat. {shown_number(stat, 4)}"
+            facts.append(("parts", f"{said}, by shifting auxiliary data"))
+        return facts
 
-def _impact(pair: Mapping[str, Any] | None) -> str:
+
+#: Columns of a ranking, after the parameters.
+_COLUMNS = (
+    *("pull", "constraint", "pre-fit +1σ", "-1σ", "post-fit +1σ", "-1σ", "global +1σ", "-1σ"),
+    "covariance",
+)
+
+
+def _impacts(pair: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Returns the impacts of +1σ and of -1σ."""
     if pair is None:
-        return "-"
-    ends = (pair[end]["impact"] if pair[end] else None for end in ("up", "down"))
-    return " ".join(signed(impact, 3) for impact in ends)
+        return "-", "-"
+    impacts = (pair[end]["impact"] if pair[end] else None for end in ("up", "down"))
+    return tuple("failed" if found is None else _nextstat.impact(found) for found in impacts)

@@ -91,7 +91,8 @@ class FitsResult(Result):
         view = _views.View("FitsResult", facts, is_bad=self.n_failed > 0)
         poi = self.poi["index"] if self.poi else None
         order = sorted(range(len(self.parameters)), key=lambda i: i != poi)
-        rows = [_row(self.parameters[i]) for i in order if self.parameters[i]["standard_deviation"]]
+        n = int(self.converged.sum())
+        rows = [_row(self.parameters[i], n) for i in order if self.parameters[i]["standard_deviation"]]
         view.tables = _views.tables(rows, ("parameter", "nominal", "mean", "standard deviation"))
         return view
 
@@ -112,11 +113,12 @@ class FitsResult(Result):
         return {**document, "data_sets": rows}
 
 
-def _row(parameter: Mapping[str, Any]) -> tuple[str, str, str, str]:
+def _row(parameter: Mapping[str, Any], n: int) -> tuple[str, str, str, str]:
+    """Returns the fit to the nominal data, and the mean with its error over `n` data sets."""
     return (
         parameter["parameter"],
         _views.measured(parameter["bestfit"], parameter["uncertainty"]),
-        _views.shown_number(parameter["mean"], 5),
+        _views.measured(parameter["mean"], parameter["standard_deviation"] / n**0.5),
         _views.shown_number(parameter["standard_deviation"], 4),
     )
 

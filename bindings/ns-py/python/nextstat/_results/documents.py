@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from .. import _views
-from .base import Result, plain
+from .base import About, Result, plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -119,6 +119,12 @@ class GridResult(Result):
             rows.append((found["patch"], found.get("error", value)))
         facts = [("patches", str(self.n_patches))]
         return _views.View("GridResult", facts, _views.tables(rows, ("patch", "answer")))
+
+    @property
+    def _said(self) -> About:
+        """What tables say of the analysis of every patch."""
+        answers = (found.get("result") for found in self.patches)
+        return next((one._said for one in answers if isinstance(one, Result)), About())
 
     def _document(self) -> dict[str, Any]:
         patches = []

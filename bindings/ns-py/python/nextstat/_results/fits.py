@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from .. import _views
+from .. import _nextstat, _views
 from .._nextstat import schema_urn
-from .._views import measured, shown_number, signed
+from .._views import measured, shown_number
 from .base import Result, index_of, plain
 from .frozen import frozen
 
@@ -141,13 +142,7 @@ class FitResult(Result):
             effort = f"{self.n_iterations} iterations, {self.n_evaluations} evaluations"
             said = f"yes: {effort}, EDM {shown_number(self.edm, 2)}"
         view.facts = [("converged", said), ("2NLL", shown_number(self.twice_nll, 10))]
-        asymmetric = {interval["parameter"]: interval for interval in self.minos}
-        for poi in self.pois:
-            text = measured(poi["bestfit"], poi["uncertainty"])
-            if poi["name"] in asymmetric:
-                interval = asymmetric[poi["name"]]
-                text += f", MINOS {signed(interval['down'], 4)} {signed(interval['up'], 4)}"
-            view.facts.append((poi["name"], text))
+        view.facts += [(poi["name"], self._fitted(poi["index"], poi)) for poi in self.pois]
         view.tables = [*self._table_of_free_parameters(), *self._table_of_pulls()]
         return view
 
@@ -157,26 +152,44 @@ class FitResult(Result):
             pull["parameter"] for pull in self.pulls or ()
         }
         rows = [
-            (name, shown_number(float(best)), shown_number(float(width), 4))
-            for name, best, width in zip(self.par_names, self.bestfit, self.uncertainties)
-            if name not in others
+            (name, self._fitted(i)) for i, name in enumerate(self.par_names) if name not in others
         ]
-        return _views.tables(rows, ("parameters", "best fit", "error"))
+        return _views.tables(rows, ("parameters", "best fit"))
+
+    def _fitted(self, i: int, parts: Mapping[str, Any] = MappingProxyType({})) -> str:
+        """Returns the value of parameter `i` with its uncertainty, the `parts` of that, and its
+        intervals.
+        """
+        name, width = self.par_names[i], float(self.uncertainties[i])
+        bound = next((at for at in self.at_bounds if at["parameter"] == name), None)
+        return _nextstat.fitted(
+            {
+                "bestfit": float(self.bestfit[i]),
+                "uncertainty": None if math.isnan(width) else width,
+                "statistical": parts.get("statistical"),
+                "systematic": parts.get("systematic"),
+                "bound": None if bound is None else (bound["side"], bound["bound"]),
+                "intervals": [
+                    (found["cl"], found["down"], found["up"])
+                    for found in self.minos
+                    if found["parameter"] == name
+                ],
+            }
+        )
 
     def _table_of_pulls(self) -> list[_views.Table]:
         pulls = [pull for pull in self.pulls or () if pull["uncertainty"] is not None]
         rows = [
             (
                 pull["parameter"],
-                shown_number(pull["bestfit"], 4),
-                shown_number(pull["uncertainty"], 4),
-                signed(pull["pull"]),
+                measured(pull["bestfit"], pull["uncertainty"]),
+                _nextstat.pull(pull["pull"]),
                 shown_number(pull["constraint"], 2),
             )
             for pull in sorted(pulls, key=lambda pull: -abs(pull["pull"]))
         ]
         return _views.tables(
-            rows, ("strongest pulls", "best fit", "error", "pull", "constraint")
+            rows, ("strongest pulls", "best fit", "pull", "constraint")
         )
 
 
@@ -297,13 +310,17 @@ class YieldsResult(Result):
     warnings: tuple[str, ...]
 
     def _view(self) -> _views.View:
-        return _views.View("YieldsResult", tables=_table_of_channels(self.channels))
+        tables = _table_of_channels(self.channels, self._said.counts)
+        return _views.View("YieldsResult", tables=tables)
 
     def _document(self) -> dict[str, Any]:
         return {**super()._document(), "channels": _channels_of(self.channels)}
 
 
-def _table_of_channels(channels: Iterable[Mapping[str, Any]]) -> list[_views.Table]:
+def _table_of_channels(
+    channels: Iterable[Mapping[str, Any]], label: str
+) -> list[_views.Table]:
+    """Returns the sums of channels; `label` is that of the data."""
     rows = []
     for channel in channels:
         before, after = channel["prefit"]["total"], channel["postfit"]["total"]
@@ -315,7 +332,7 @@ def _table_of_channels(channels: Iterable[Mapping[str, Any]]) -> list[_views.Tab
                 measured(after["sum"], after["sum_uncertainty"]),
             )
         )
-    return _views.tables(rows, ("channel", "data", "before", "after"))
+    return _views.tables(rows, ("channel", label, "pre-fit", "post-fit"))
 
 
 def _shown_data(data: ndarray) -> str:
@@ -350,7 +367,8 @@ class ReportResult(Result):
         fit, goodness = fields["fit"], fields["goodness_of_fit"]
         fit = fit if isinstance(fit, FitResult) else FitResult(fit)
         if goodness is not None and not isinstance(goodness, GoodnessOfFit):
-            goodness = GoodnessOfFit(goodness)
+            about = fields.get("about", fields.get("provenance"))
+            goodness = GoodnessOfFit({**goodness, "about": about})
         super().__init__({**fields, "fit": fit, "goodness_of_fit": goodness})
 
     def _view(self) -> _views.View:
@@ -363,7 +381,7 @@ class ReportResult(Result):
             q, p = shown_number(goodness.statistic, 5), shown_number(goodness.p_value, 3)
             said = f"q = {q}, {goodness.n_dof} degrees of freedom, p = {p}"
             view.facts.append(("goodness of fit", said))
-        view.tables += _table_of_channels(self.channels)
+        view.tables += _table_of_channels(self.channels, self._said.counts)
         return view
 
     def _document(self) -> dict[str, Any]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .. import _views
-from .base import Result, index_of
+from .._errors import listed, with_hint
+from .._nextstat import ParameterError
+from .base import Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +49,10 @@ class PoiResults(Result):
         return iter(self.results)
 
     def __getitem__(self, name: str) -> Any:
-        return self.results[index_of(self.names, name)]
+        if name in self.names:
+            return self.results[self.names.index(name)]
+        error = ParameterError(f"there is no result for the parameter `{name}`")
+        raise with_hint(error, f"there are results for {listed(self.names)}")
 
     def _view(self) -> _views.View:
         views = [result._view() for result in self.results]

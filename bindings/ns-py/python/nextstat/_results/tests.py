@@ -58,12 +58,12 @@ class HypotestResult(Result):
 
     def _view(self) -> View:
         view = View("HypotestResult", [("tested", f"{self.poi.name} = {shown_number(self.mu)}")])
-        rows = [("observed", *_digits(self.CLs_obs, self.CLsb_obs, self.CLb_obs))]
+        rows = [(self._said.data, *_digits(self.CLs_obs, self.CLsb_obs, self.CLb_obs))]
         if self.CLs_exp is not None:
             bands = zip(BAND, self.CLs_exp, self.CLsb_exp, self.CLb_exp)  # type: ignore[arg-type]
             rows += [(label, *_digits(*values)) for label, *values in bands]
         view.tables = [Table(("", "CLs", "CLs+b", "CLb"), rows)]
-        view.facts += [("best fit", shown_number(self.poi.bestfit)), ("statistic", shown_number(self.q))]
+        view.facts += [("best fit", shown_number(self.poi.bestfit, 5)), ("statistic", shown_number(self.q))]
         return view
 
 
@@ -100,10 +100,10 @@ class SignificanceResult(Result):
         p0_exp = None if self.p0_exp is None else self.p0_exp[2]
         expected = f"expected at {self.poi.name} = {shown_number(self.mu_expected)}"
         rows = [
-            ("observed", *_digits(self.Z_obs, self.p0_obs)),
+            (self._said.data, *_digits(self.Z_obs, self.p0_obs)),
             (expected, *_digits(self.Z_exp, p0_exp)),
         ]
-        facts = [("best fit", shown_number(self.poi.bestfit))]
+        facts = [("best fit", shown_number(self.poi.bestfit, 5))]
         return View("SignificanceResult", facts, [Table(("", "Z", "p-value"), rows)])
 
 
@@ -137,12 +137,12 @@ class LimitResult(Result):
     warnings: tuple[str, ...]
 
     def _view(self) -> View:
-        rows = [("observed", shown_number(self.observed))]
+        rows = [(self._said.data, shown_number(self.observed))]
         rows += [(label, shown_number(value)) for label, value in zip(BAND, self.expected)]
         facts = [
             ("limits on", self.poi.name),
             ("confidence", confidence(self.level)),
-            ("best fit", shown_number(self.poi.bestfit)),
+            ("best fit", shown_number(self.poi.bestfit, 5)),
         ]
         return View("LimitResult", facts, [Table(("", "limit"), rows)])
 
@@ -179,8 +179,9 @@ class LimitScanResult(Result):
     warnings: tuple[str, ...]
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
+        about = fields.get("about", fields.get("provenance"))
         limits = (
-            limit if isinstance(limit, LimitResult) else LimitResult(limit)
+            limit if isinstance(limit, LimitResult) else LimitResult({**limit, "about": about})
             for limit in fields["limits"]
         )
         super().__init__({**fields, "limits": tuple(limits)})
@@ -213,7 +214,7 @@ class LimitScanResult(Result):
         facts = [("limits on", self.poi.name)]
         if self.limits:
             facts.append(("confidence", confidence(self.limits[0].level)))
-        return View("LimitScanResult", facts, tables(rows, (self.at["parameter"], "observed", *BAND)))
+        return View("LimitScanResult", facts, tables(rows, (self.at["parameter"], self._said.data, *BAND)))
 
     def _document(self) -> dict[str, Any]:
         return {**super()._document(), "limits": [limit._document() for limit in self.limits]}
@@ -279,7 +280,7 @@ class ToyHypotestResult(Result):
             ("statistic", shown_number(self.q)),
         ]
         bands = zip(
-            ("observed", *BAND),
+            (self._said.data, *BAND),
             (self.CLs_obs, *self.CLs_exp),
             (self.CLs_obs_error, *self.CLs_exp_errors),
         )

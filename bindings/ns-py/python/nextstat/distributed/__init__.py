@@ -424,5 +424,5 @@ def _results(labels: Iterable[Any], found: Sequence[Any]) -> dict[Any, Any]:
     results = dict(zip(labels, found))
     failed = [str(name) for name, result in results.items() if getattr(result, "_fields", {}).get("converged", True) is False]
     if failed:
-        warn(f"{len(failed)} of {len(results)} did not converge: {', '.join(failed)}", 3)
+        warn(f"{len(failed)} of {len(results)} did not converge: {', '.join(failed)}")
     return results

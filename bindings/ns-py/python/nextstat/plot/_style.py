@@ -10,6 +10,7 @@ import numpy
 from .._arguments import count, names
 from .._errors import install_command, shown
 from .._nextstat import number
+from .._results import Result
 
 try:
     import matplotlib.pyplot as pyplot
@@ -132,3 +133,14 @@ def _matches(name, pattern):
     elements of a vector.
     """
     return name == pattern or fnmatch.fnmatchcase(name, pattern.replace("[", "[[]"))
+
+
+#: The label of what the data give, unless they are Asimov data.
+OBSERVED = "observed"
+_ASIMOV = "Asimov data"
+
+
+def data_label(result: object, observed: str = OBSERVED) -> str:
+    """The label of what the data of `result` give: `observed`, unless they are Asimov data."""
+    is_asimov = isinstance(result, Result) and result._said.data == _ASIMOV
+    return _ASIMOV if is_asimov else observed

@@ -10,7 +10,7 @@ import numpy
 
 from .._results import HypotestResult, LimitResult, ToyHypotestResult
 from .._views import confidence
-from ._style import COLOURS, INNER, NEUTRAL, OUTER, levels_of, listed, literal, needed, new_axes, numbers_of
+from ._style import COLOURS, INNER, NEUTRAL, OBSERVED, OUTER, data_label, levels_of, listed, literal, needed, new_axes, numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,6 +71,7 @@ def brazil(
     matplotlib.axes.Axes
     """
     tests = tests if isinstance(tests, LimitResult) else listed("tests", tests)
+    label = data_label(limit or (tests if isinstance(tests, LimitResult) or not tests else tests[0]))
     level = _checked(tests, limit, level)
     if isinstance(tests, LimitResult):
         limit = tests if limit is None else limit
@@ -83,13 +84,13 @@ def brazil(
     known = ~numpy.isnan(expected).any(axis=0)
     _band(ax, mu[known], expected[:, known])
     if observed:
-        _draw_observed(ax, tests)
+        _draw_observed(ax, tests, label)
     ax.axhline(level, color=COLOURS[2], linewidth=1.2, zorder=4)
     text = f"CLs = {level:g}"
     place = {"xycoords": ("axes fraction", "data"), "xytext": (-4, 3), "textcoords": "offset points"}
     ax.annotate(text, (1, level), **place, ha="right", color=COLOURS[2], fontsize="small")
     if limit is not None:
-        _mark(ax, limit, level, observed)
+        _mark(ax, limit, level, label if observed else None)
     if mu[0] < mu[-1]:
         ax.set_xlim(mu[0], mu[-1])
     ax.set_ylim(0, 1.02)
@@ -129,7 +130,7 @@ def _one_model(found):
         raise ValueError(f"`tests` and `limit` are of different models or data: their best fits are {min(best):.4g} to {max(best):.4g}")
 
 
-def _draw_observed(ax, tests):
+def _draw_observed(ax, tests, label):
     found = [(_field(test, "mu"), _field(test, "CLs_obs"), _field(test, "CLs_obs_error")) for test in tests]
     found = [(mu, cls, error) for mu, cls, error in found if cls is not None]
     if not found:
@@ -137,17 +138,18 @@ def _draw_observed(ax, tests):
     mu, cls, errors = zip(*found)
     # Toys know CLs up to an error.
     bars = None if errors[0] is None else errors
-    ax.errorbar(mu, cls, yerr=bars, fmt="o-", color="black", markersize=3.5, linewidth=1.4, elinewidth=1, label="observed", zorder=5)
+    ax.errorbar(mu, cls, yerr=bars, fmt="o-", color="black", markersize=3.5, linewidth=1.4, elinewidth=1, label=label, zorder=5)
 
 
-def _mark(ax, limit, level, observed):
-    """Lines down from where observed and expected CLs cross the level."""
-    for value, style in ((limit.expected[2], "--"), (limit.observed if observed else None, "-")):
+def _mark(ax, limit, level, label):
+    """Lines down from where expected CLs and, with a `label`, those of the data cross the level."""
+    for value, style in ((limit.expected[2], "--"), (limit.observed if label else None, "-")):
         if value is not None:
             ax.plot([value, value], [0, level], style, color="black", linewidth=1.2, zorder=4)
     title = [] if limit.expected[2] is None else [f"expected limit {limit.expected[2]:.3g}"]
-    if observed and limit.observed is not None:
-        title.insert(0, f"observed limit {limit.observed:.3g}")
+    if label and limit.observed is not None:
+        whose = "observed limit" if label == OBSERVED else f"limit of {label}"
+        title.insert(0, f"{whose} {limit.observed:.3g}")
     ax.set_title(", ".join(title), fontsize="medium", loc="left")
 
 
@@ -158,7 +160,8 @@ def _limits(results):
         needed(result, LimitResult, "upper_limit", "results")
     if not results:
         raise ValueError("`results` is empty: there is nothing to draw")
-    for what, values in (("levels", {one.level for one in results}), ("parameters", {one.poi.name for one in results})):
+    of_all = (("levels", {one.level for one in results}), ("parameters", {one.poi.name for one in results}))
+    for what, values in (*of_all, ("data", {data_label(one) for one in results})):
         if len(values) > 1:
             raise ValueError(f"`results` are limits of different {what}: {', '.join(map(str, sorted(values)))}")
     return results
@@ -215,7 +218,7 @@ def limits(
     _band(ax, values[order], expected[:, order])
     if observed:
         found = numpy.array([numpy.nan if result.observed is None else result.observed for result in results]) * scale
-        ax.plot(values[order], found[order], "o-", color="black", markersize=3.5, linewidth=1.4, label="observed", zorder=5)
+        ax.plot(values[order], found[order], "o-", color="black", markersize=3.5, linewidth=1.4, label=data_label(results[0]), zorder=5)
     if theory is not None:
         ax.plot(values[order], theory[order], "-.", color=COLOURS[2], linewidth=1.5, label="theory", zorder=4)
     elif (scale == 1.0).all():

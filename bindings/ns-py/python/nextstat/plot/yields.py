@@ -11,7 +11,7 @@ from .._arguments import names
 from .._errors import shown
 from .._nextstat import hidden_bins
 from .._results import YieldsResult
-from ._style import COLOURS, NEUTRAL, ascending, axes_of, literal, needed, pyplot, top_of
+from ._style import COLOURS, NEUTRAL, ascending, axes_of, data_label, literal, needed, pyplot, top_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,10 +101,11 @@ def data_mc(
     _hatch(main, total - width, total + width, edges, label="uncertainty")
     errors = numpy.abs(poisson_interval(data).T - data)
     _shade(main, ratio, numpy.isnan(data), edges)
-    _points(main, data, errors, edges, label="data")
+    label = data_label(result, "data")
+    _points(main, data, errors, edges, label=label)
     _ratio(ratio, data, errors, (total, width), edges)
     _dress(main, ratio, found["channel"], fit, log)
-    _legend(main, stacked)
+    _legend(main, label, stacked)
     _scale(main, numpy.concatenate([data + errors[1], total + width]), samples, log)
     _name_bins(main, ratio, edges, bins, xlabel)
     return main, ratio
@@ -253,10 +254,10 @@ def _dress(main, ratio, channel, fit, log):
         main.set_yscale("log")
 
 
-def _legend(ax, stacked):
+def _legend(ax, data, stacked):
     """Data first, then the stack from its top."""
     handles = dict(zip(*reversed(ax.get_legend_handles_labels())))
-    names = [name for name in ("data", *reversed(stacked), "uncertainty", "blinded") if name in handles]
+    names = [name for name in (data, *reversed(stacked), "uncertainty", "blinded") if name in handles]
     size = "medium" if len(names) <= 8 else "small"
     ax.legend([handles[name] for name in names], names, frameon=False, ncols=1 + (len(names) > 4), loc="upper right", fontsize=size)
 
