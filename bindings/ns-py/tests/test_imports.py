@@ -14,7 +14,7 @@ PACKAGE = Path(nextstat.__file__).parent
 LAYERS = [
     ["_nextstat", "_files", "_installed"],
     ["_errors"],
-    ["_arguments", "_asimov", "_checksums", "_progress", "_root_files", "_sources"],
+    ["_arguments", "_asimov", "_checksums", "_keywords", "_progress", "_root_files", "_sources"],
     ["_tables", "_toy_files", "_views"],
     ["_results"],
     [

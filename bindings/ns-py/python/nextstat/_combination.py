@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from . import _nextstat
 from ._arguments import text
 from ._errors import shown, warn
+from ._keywords import hinted
 from ._results import CombinationResult
 from ._sources import file_of, json_bytes
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["combine", "decorrelate"]
 
 
+@hinted
 def combine(
     workspaces: Sequence[Document] | Mapping[str, Document],
     *,
@@ -79,6 +81,7 @@ def combine(
     return result
 
 
+@hinted
 def decorrelate(
     workspace: Document,
     parameters: str | Sequence[str],

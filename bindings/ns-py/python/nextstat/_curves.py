@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from . import _nextstat
 from ._arguments import count, flag, group_patterns, names, pair_of_names, settings
 from ._errors import shown
+from ._keywords import hinted
 from ._models import text_of_fit
 from ._nextstat import ParameterError, number
 from ._progress import progress_of
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["contours", "profile_scan", "ranking"]
 
 
+@hinted
 def profile_scan(
     model: Model,
     mu_values: ArrayLike | Sequence[ArrayLike | None] | None = None,
@@ -110,6 +112,7 @@ def axes_of_grid(mu_values: Any, parameter: Sequence[str], points: int) -> list[
     return [_axis(name, axis, points) for name, axis in zip(pair, values)]
 
 
+@hinted
 def contours(
     model: Model,
     parameters: Sequence[str],
@@ -177,6 +180,7 @@ def _levels(given: Any) -> list[float]:
     return [number(level, "a level of `levels`") for level in levels]
 
 
+@hinted
 def ranking(
     model: Model,
     *,

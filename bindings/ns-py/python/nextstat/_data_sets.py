@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from . import _nextstat
 from ._arguments import count, flag, settings
 from ._errors import shown
+from ._keywords import hinted
 from ._nextstat import ParameterError
 from ._progress import progress_of
 from ._results import FitsResult, ReplicaCovariance, warn_of
@@ -27,6 +28,7 @@ __all__ = ["bootstrap", "bootstrap_weights", "fits", "replica_covariance"]
 _MOST_REPLICAS = 2**32 - 1
 
 
+@hinted
 def fits(
     model: Model,
     data: ArrayLike | Mapping[str, ArrayLike],
@@ -91,6 +93,7 @@ def fits(
     return warn_of(FitsResult(_nextstat.fits_model(model, given, data, wants, watched)))
 
 
+@hinted
 def bootstrap(
     bins: ArrayLike,
     events: ArrayLike,
@@ -157,6 +160,7 @@ def bootstrap(
     return _nextstat.bootstrap_histograms({**columns, "weights": weights}, wanted, threads, watched)
 
 
+@hinted
 def bootstrap_weights(
     events: ArrayLike,
     *,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from . import _nextstat
 from ._arguments import count, require_model, settings, text
 from ._errors import NextstatWarning, shown, warn
+from ._keywords import hinted
 from ._models import choice_of
 from ._nextstat import Model, NextstatError, RawPatchSet, escape
 from ._progress import first_done, progress_of
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["PatchSet", "apply_patch", "check", "digest", "every_patch", "inspect", "json_schema"]
 
 
+@hinted
 def inspect(workspace: Model | Document, *, measurement: str | None = None) -> InspectResult:
     """What a workspace contains: counts, channels, samples, parameters, measurements.
 
@@ -228,6 +230,7 @@ class PatchSet:
         return escape(f"<nextstat.PatchSet of {len(self)} patches: {', '.join(self.labels)}>")
 
 
+@hinted
 def every_patch(
     workspace: Document,
     patchset: PatchSet | Document,

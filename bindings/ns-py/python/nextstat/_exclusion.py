@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from . import _nextstat
 from ._arguments import flag, text
 from ._errors import shown
+from ._keywords import hinted
 from ._nextstat import number
 from ._results import ExclusionResult, GridResult, warn_of
 from ._results.frozen import frozen
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["exclusion"]
 
 
+@hinted
 def exclusion(
     grid: GridResult | Document,
     x: str | None = None,

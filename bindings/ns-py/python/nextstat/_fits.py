@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from . import _nextstat
 from ._arguments import flag, names, optional_toys, parse_aux, real, settings
 from ._files import write_whole
+from ._keywords import hinted
 from ._models import text_of_fit
 from ._nextstat import ParameterError
 from ._progress import progress_of
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["fit", "goodness_of_fit", "report", "yields"]
 
 
+@hinted
 def fit(
     model: Model,
     *,
@@ -122,6 +124,7 @@ def fit(
     return warn_of(FitResult(found))
 
 
+@hinted
 def yields(
     model: Model,
     *,
@@ -200,6 +203,7 @@ def yields(
     return warn_of(YieldsResult(_nextstat.yields_model(model, given, text_of_fit(fit))))
 
 
+@hinted
 def goodness_of_fit(
     model: Model,
     *,
@@ -263,6 +267,7 @@ def goodness_of_fit(
     return warn_of(GoodnessOfFit(found))
 
 
+@hinted
 def report(
     model: Model,
     *,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._arguments import is_matrix, names, path_of, require_model, text
 from ._errors import listed, shown, warn
+from ._keywords import hinted
 from ._nextstat import Model, ParameterError, RawAsimov, WorkspaceError
 from ._results import FitResult
 from ._sources import is_json, json_bytes
@@ -59,6 +60,7 @@ def example(name: str = "shapes") -> Model:
     return load_workspace(os.path.join(os.path.dirname(__file__), "examples", f"{name}.json"))
 
 
+@hinted
 def load_workspace(
     path: str | os.PathLike[str],
     *,
@@ -119,6 +121,7 @@ def load_workspace(
     return Model.load(files, choice_of(measurement, poi, interp_defaults, interpolation))
 
 
+@hinted
 def model_of(
     workspace: Mapping[str, Any] | str | bytes,
     *,
@@ -210,6 +213,7 @@ def text_of_fit(fit: StoredFit | None) -> FitText | None:
         raise TypeError(f"`fit` is a result of `fit`, its `to_dict()` or a file, not `{found}`") from None
 
 
+@hinted
 def asimov_data(
     model: Model,
     params: Params | None = None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from . import _nextstat
 from ._arguments import parse_aux, real, settings, text, toy_range
 from ._errors import shown
+from ._keywords import hinted
 from ._nextstat import ParameterError
 from ._progress import progress_of
 from ._results import (
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["hypotest", "hypotest_toys", "limit_scan", "significance", "upper_limit"]
 
 
+@hinted
 def hypotest(
     model: Model,
     mu: float = 1.0,
@@ -76,6 +78,7 @@ def hypotest(
     return warn_of(HypotestResult(_nextstat.hypotest_model(model, given, real("mu", mu), text("test_stat", test_stat))))
 
 
+@hinted
 def significance(
     model: Model,
     *,
@@ -118,6 +121,7 @@ def significance(
     return warn_of(SignificanceResult(_nextstat.significance_model(model, given, real("mu", mu))))
 
 
+@hinted
 def upper_limit(
     model: Model,
     *,
@@ -170,6 +174,7 @@ def upper_limit(
     return warn_of(LimitResult(_nextstat.limit_model(model, given, wanted)))
 
 
+@hinted
 def limit_scan(
     model: Model,
     at: Mapping[str, ArrayLike],
@@ -261,6 +266,7 @@ def _level(cl, level):
     return 1.0 - cl
 
 
+@hinted
 def hypotest_toys(
     model: Model,
     mu: float | None = None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from . import _nextstat
 from ._arguments import flag, parse_aux, path_of, settings, toy_range
 from ._errors import warn
+from ._keywords import hinted
 from ._nextstat import FIXED_AUX
 from ._progress import progress_of
 from ._results import ToysResult, warn_of
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["fit_toys", "load_toys", "throw_toys"]
 
 
+@hinted
 def throw_toys(
     model: Model,
     params: Params,
@@ -60,6 +62,7 @@ def throw_toys(
     return _nextstat.throw_toys(model, given, params, wanted)
 
 
+@hinted
 def fit_toys(
     model: Model,
     params: Params | None = None,

@@ -1,0 +1,79 @@
+"""Arguments: hints about those that are misspelled."""
+
+import inspect
+import pickle
+
+import nextstat
+import pytest
+
+
+@pytest.fixture(scope="module")
+def model(root):
+    return nextstat.load_workspace(root / "examples/shapes.json")
+
+
+def test_unknown_parameters_of_results_have_a_hint(model):
+    result = nextstat.fit(model)
+    with pytest.raises(nextstat.ParameterError, match="the model has no parameter `normttbar`") as refused:
+        result.value("normttbar")
+    hint = "parameter names are case sensitive; did you mean `norm_ttbar`?"
+    assert refused.value.hint == hint
+    assert getattr(refused.value, "__notes__", [f"hint: {hint}"]) == [f"hint: {hint}"]
+    with pytest.raises(nextstat.ParameterError) as refused:
+        result.uncertainty("nothing like it")
+    assert refused.value.hint == "`model.par_names` lists the parameters"
+
+
+MEANT = [
+    (nextstat.upper_limit, "confidence_level", "cl"),
+    (nextstat.upper_limit, "alpha", "level"),
+    (nextstat.upper_limit, "test_stats", "test_stat"),
+    (nextstat.upper_limit, "scan", "grid"),
+    (nextstat.fit, "Minos", "minos"),
+    (nextstat.fit, "fix", "fixed"),
+    (nextstat.fit, "fixed_params", "fixed"),
+    (nextstat.fit, "init_pars", "init"),
+    (nextstat.fit, "par_bounds", "bounds"),
+    (nextstat.fit, "confidence_level", "minos_cl"),
+    (nextstat.fit, "maks", "mask"),
+    (nextstat.hypotest, "poi_test", "mu"),
+    (nextstat.fit_toys, "ntoys", "n_toys"),
+    (nextstat.fit_toys, "n_jobs", "threads"),
+    (nextstat.goodness_of_fit, "ntoys", "toys"),
+    (nextstat.profile_scan, "par_name", "parameter"),
+    (nextstat.ranking, "group", "groups"),
+    (nextstat.contours, "confidence_level", "levels"),
+]
+
+
+@pytest.mark.parametrize(("function", "given", "meant"), MEANT)
+def test_unknown_keywords_have_a_hint(function, given, meant):
+    with pytest.raises(TypeError, match=rf"{function.__name__}\(\) got an unexpected keyword argument '{given}'") as refused:
+        function(None, **{given: 1})
+    assert refused.value.hint == f"did you mean `{meant}`?"
+
+
+def test_unknown_keywords_without_a_similar_one_have_none():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'zzz'") as refused:
+        nextstat.fit(None, zzz=1)
+    assert not hasattr(refused.value, "hint")
+
+
+def test_every_function_with_options_gives_hints():
+    options = {"data", "poi", "seed", "measurement", "progress"}
+    functions = {name: getattr(nextstat, name) for name in nextstat.__all__}
+    taken = {name: set(inspect.signature(found).parameters) for name, found in functions.items() if inspect.isfunction(found)}
+    checked = [name for name, arguments in taken.items() if options & arguments and not name.endswith("_gpu")]
+    assert len(checked) > 15
+    for name in checked:
+        known = min(options & taken[name])
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{known}x'") as refused:
+            functions[name](None, **{f"{known}x": 1})
+        assert refused.value.hint == f"did you mean `{known}`?", name
+
+
+def test_functions_stay_what_they_are():
+    for function in (nextstat.fit, nextstat.upper_limit, nextstat.load_workspace):
+        assert pickle.loads(pickle.dumps(function)) is function
+        assert "options" not in inspect.signature(function).parameters and ">>>" in function.__doc__
+    assert list(inspect.signature(nextstat.throw_toys).parameters)[:2] == ["model", "params"]
