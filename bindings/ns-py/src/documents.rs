@@ -19,8 +19,9 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 use crate::choice::Choice;
 use crate::convert::fields;
 use crate::error;
+use crate::interrupt::Watch;
 use crate::model::PyModel;
-use crate::settings::PyProvenance;
+use crate::settings::{PyProvenance, analysis};
 
 /// Returns the digest of a JSON text, as pyhf computes it.
 #[pyfunction]
@@ -66,6 +67,20 @@ fn json_schema(py: Python<'_>, name: &str) -> PyResult<String> {
 #[pyfunction]
 fn schema_urn(name: &str) -> String {
     schema::urn(name)
+}
+
+/// Returns the findings of `nextstat check`, under settings that say what is hidden.
+#[pyfunction]
+fn check_model<'py>(py: Python<'py>, model: &PyModel, settings: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
+    let watch = Arc::new(Watch::asking()?);
+    let analysis = analysis(py, model, settings)?;
+    let found = py.detach(|| analysis.check(Some(watch.clone())));
+    if let Some(error) = watch.raised() {
+        return Err(error);
+    }
+    watch.check_stopper()?;
+    let findings = found.map_err(|problem| error::library(py, &problem))?;
+    fields(py, &analysis.compiled().findings_document(&findings))
 }
 
 /// Returns what a workspace contains.
@@ -215,6 +230,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("SCHEMAS", PyTuple::new(module.py(), schema::names().collect::<Vec<_>>())?)?;
     module.add_function(wrap_pyfunction!(json_schema, module)?)?;
     module.add_function(wrap_pyfunction!(schema_urn, module)?)?;
+    module.add_function(wrap_pyfunction!(check_model, module)?)?;
     module.add_function(wrap_pyfunction!(exclusion_of, module)?)?;
     module.add_function(wrap_pyfunction!(digest_of, module)?)?;
     module.add_function(wrap_pyfunction!(read_document, module)?)?;

@@ -21,7 +21,7 @@ use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyTuple};
 use crate::choice::Choice;
 use crate::convert::{array, fields, frozen_array, frozen_matrix, matrix, object};
 use crate::error;
-use crate::interrupt::{Watch, in_parts};
+use crate::interrupt::in_parts;
 use crate::memory::{filled, room};
 use crate::numbers::{HasAux
 /// A statistical model with its observed data: immutable, shared by threads.
@@ -386,20 +386,6 @@ impl PyModel {
     fn inspect<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let summary = summarize(self.compiled.workspace(), Some(&self.model.measurement));
         fields(py, &summary.map_err(|problem| error::compile(py, &problem))?)
-    }
-
-    /// Returns the findings of `nextstat check`, under settings that say what is hidden.
-    #[pyo3(name = "_check")]
-    fn check<'py>(&self, py: Python<'py>, settings: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
-        let watch = Arc::new(Watch::asking()?);
-        let analysis = analysis(py, self, settings)?;
-        let found = py.detach(|| analysis.check(Some(watch.clone())));
-        if let Some(error) = watch.raised() {
-            return Err(error);
-        }
-        watch.check_stopper()?;
-        let findings = found.map_err(|problem| error::library(py, &problem))?;
-        fields(py, &self.compiled.findings_document(&findings))
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {

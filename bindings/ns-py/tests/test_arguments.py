@@ -1,9 +1,10 @@
-"""Arguments: hints about those that are misspelled."""
+"""Arguments: hints about those that are misspelled, and levels that are not valid."""
 
 import inspect
 import pickle
 
 import nextstat
+import numpy as np
 import pytest
 
 
@@ -77,3 +78,32 @@ def test_functions_stay_what_they_are():
         assert pickle.loads(pickle.dumps(function)) is function
         assert "options" not in inspect.signature(function).parameters and ">>>" in function.__doc__
     assert list(inspect.signature(nextstat.throw_toys).parameters)[:2] == ["model", "params"]
+
+
+@pytest.mark.parametrize("level", [0.9, np.float64(0.9), np.float32(0.5), [0.9], (0.9, 0.95), np.array([0.9]), np.array(0.9)])
+def test_levels_of_intervals_are_numbers_or_sequences(model, level):
+    result = nextstat.fit(model, minos="mu", minos_cl=level)
+    assert [found["cl"] for found in result.minos] == np.atleast_1d(level).tolist()
+
+
+@pytest.mark.parametrize("level", [95, 1, 0, -0.5, 1.5, [0.9, 95]])
+def test_levels_of_intervals_are_between_0_and_1(model, level):
+    with pytest.raises(nextstat.ParameterError, match=r"the level [-\d.]+ is not between 0 and 1") as refused:
+        nextstat.fit(model, minos="mu", minos_cl=level)
+    assert refused.value.hint == "a level is a probability, such as 0.05 or 0.95"
+    with pytest.raises(TypeError, match="a level of `minos_cl` must be a number"):
+        nextstat.fit(model, minos="mu", minos_cl="0.9")
+
+
+def test_how_toys_get_auxiliary_data_is_refused_without_toys(root, model):
+    fit = nextstat.fit(model, mask="signal_region")
+    with pytest.raises(nextstat.ParameterError, match="`fit` is not fitted again, and `aux` is a condition of a fit"):
+        nextstat.goodness_of_fit(model, fit=fit, aux="fixed")
+    with pytest.raises(nextstat.ParameterError, match="`aux` is `fluctuated` or `fixed`, not `fixd`"):
+        nextstat.goodness_of_fit(model, fit=fit, aux="fixd")
+    with pytest.raises(nextstat.ParameterError, match="`aux` is how `toys` get their auxiliary data"):
+        nextstat.goodness_of_fit(model, aux="fixed")
+    # As the command refuses `--aux` with `--from`, and without `--toys`.
+    for options in (["--from", "fit.json"], []):
+        with pytest.raises(nextstat.NextstatError, match="--aux"):
+            nextstat.command(["gof", root / "examples/shapes.json", "--aux", "fixed", *options])

@@ -191,6 +191,12 @@ def is_matrix(values: Any) -> bool:
     return isinstance(values, (list, tuple)) and len(values) > 0 and hasattr(values[0], "__len__")
 
 
+def levels_of(name: str, given: Any) -> list[float]:
+    """Returns confidence levels, also if one is given without a sequence."""
+    is_one = isinstance(given, (str, bytes)) or not hasattr(given, "__iter__") or getattr(given, "shape", None) == ()
+    return [number(level, f"a level of `{name}`") for level in ([given] if is_one else given)]
+
+
 def pair_of_names(what: str, given: Sequence[str]) -> tuple[str, str]:
     """Returns two names."""
     found = [] if isinstance(given, str) else names(what, given)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _nextstat
-from ._arguments import count, flag, group_patterns, names, pair_of_names, settings
+from ._arguments import count, flag, group_patterns, levels_of, names, pair_of_names, settings
 from ._errors import shown
 from ._keywords import hinted
 from ._models import text_of_fit
-from ._nextstat import ParameterError, number
+from ._nextstat import ParameterError
 from ._progress import progress_of
 from ._results import ContourResult, RankingResult, ScanResult, warn_of
 
@@ -172,12 +172,10 @@ def contours(
 
 
 def _levels(given: Any) -> list[float]:
-    """Returns confidence levels, also if one is given without a sequence."""
-    is_one = isinstance(given, (str, bytes)) or not hasattr(given, "__iter__") or getattr(given, "shape", None) == ()
-    levels = [given] if is_one else list(given)
+    levels = levels_of("levels", given)
     if not levels:
         raise ParameterError("`levels` is empty: a contour needs a confidence level")
-    return [number(level, "a level of `levels`") for level in levels]
+    return levels
 
 
 @hinted

@@ -73,7 +73,7 @@ def check(
     require_model(model)
     # Everything may be hidden: nothing is fitted.
     given = settings(model, "cpu", blind=blind, blind_above=blind_above, blind_by=blind_by, fit_blinded=True)
-    return CheckResult(model._check(given))
+    return CheckResult(_nextstat.check_model(model, given))
 
 
 def digest(document: Document, algorithm: str = "sha256") -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import _nextstat
-from ._arguments import flag, names, optional_toys, parse_aux, real, settings
+from ._arguments import flag, levels_of, names, optional_toys, parse_aux, settings
 from ._files import write_whole
 from ._keywords import hinted
 from ._models import text_of_fit
@@ -110,13 +110,13 @@ def fit(
         multi_start=multi_start,
         seed=seed,
     )
-    levels = [minos_cl] if isinstance(minos_cl, float) else list(minos_cl)
+    levels = levels_of("minos_cl", minos_cl)
     if levels and not minos:
         raise ParameterError("`minos_cl` is the confidence level of `minos`, which is not given")
     wanted = {
         "errors": True,
         "minos": minos if isinstance(minos, bool) else names("minos", minos),
-        "minos_cls": [real("minos_cl", cl) for cl in levels],
+        "minos_cls": levels,
     }
     found = _nextstat.fit_model(model, given, wanted)
     if not flag("covariance", covariance):
@@ -259,10 +259,13 @@ def goodness_of_fit(
         model, device, data=data, init=init, fixed=fixed, bounds=bounds,
         fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,
     )
+    is_aux_fixed = parse_aux(aux)
     if (text := text_of_fit(fit)) is not None:
-        _refuse(fixed=fixed, bounds=bounds, toys=toys, multi_start=multi_start)
+        _refuse(fixed=fixed, bounds=bounds, toys=toys, aux=is_aux_fixed, multi_start=multi_start)
         return warn_of(GoodnessOfFit(_nextstat.compare_model(model, given, text)))
-    wanted = {"n_toys": optional_toys(toys), "is_aux_fixed": parse_aux(aux)}
+    wanted = {"n_toys": optional_toys(toys), "is_aux_fixed": is_aux_fixed}
+    if is_aux_fixed and not wanted["n_toys"]:
+        raise ParameterError("`aux` is how `toys` get their auxiliary data, and there are no toys")
     found = _nextstat.goodness_model(model, given, wanted, progress_of(progress, "toy"))
     return warn_of(GoodnessOfFit(found))
 

@@ -280,7 +280,6 @@ class Model:
         """Returns why -ln L is not finite at `params` (P); None where it is finite."""
 
     def _repr_html_(self) -> str: ...
-    def _check(self, settings: _Settings) -> _Fields: ...
     def _inspect(self) -> _Fields: ...
 
 @final
@@ -390,6 +389,7 @@ def devices() -> list[str]:
 def json_schema(name: str) -> str:
     """Returns the JSON schema called `name`, as text."""
 
+def check_model(model: Model, settings: _Settings) -> _Fields: ...
 def schema_urn(name: str) -> str:
     """Returns the identifier of the JSON schema called `name`."""
 

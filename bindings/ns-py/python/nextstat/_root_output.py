@@ -7,8 +7,6 @@ import math
 import os
 from typing import TYPE_CHECKING, Any
 
-import numpy
-
 from ._errors import install_command
 from ._files import write_whole
 from ._nextstat import ParameterError, RawTable
@@ -91,6 +89,8 @@ def write_root(
 
 def _histograms(channel):
     """Name, values and errors of every histogram of a channel."""
+    import numpy
+
     region = _part(channel["channel"])
     counts = numpy.array([math.nan if count is None else count for count in channel["data"]])
     if not numpy.isnan(counts).all():
@@ -110,6 +110,8 @@ def _part(name: str) -> str:
 
 def _axes(channels, edges):
     """The edges of the bins of each channel."""
+    import numpy
+
     regions = [channel["channel"] for channel in channels]
     for region in edges:
         if region not in regions:
@@ -126,6 +128,8 @@ def _axes(channels, edges):
 
 def _th1(values, errors, axis):
     """A TH1D with these bins."""
+    import numpy
+
     from uproot.writing.identify import to_TAxis, to_TH1x
 
     def with_flow(array):
