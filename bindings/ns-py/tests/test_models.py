@@ -224,7 +224,7 @@ WRONG = [
     (lambda m: nextstat.fit(m, seed=1.5), TypeError, "`seed` must be a whole number, not `1.5`", None),
     (lambda m: nextstat.fit(m, minos="mu", fixed={"mu": 1}), nextstat.ParameterError, "`minos` names the parameter `mu`, which is fixed", None),
     (lambda m: nextstat.profile_scan(m, threads=0), nextstat.ParameterError, "`threads` is 0, and must be at least 1", None),
-    (lambda m: nextstat.profile_scan(m, [0, np.inf]), nextstat.ParameterError, "values of a scan must be finite, got inf", None),
+    (lambda m: nextstat.profile_scan(m, [0, np.inf]), nextstat.ParameterError, "values must be finite, got inf", None),
     (
         lambda m: nextstat.profile_scan(m, parameter=("mu", "mu")),
         nextstat.ParameterError,
@@ -395,7 +395,7 @@ WRONG = [
         None,
     ),
     (lambda m: nextstat.limit_scan(m, {}), nextstat.ParameterError, "`at` has one parameter and its values, such as {'b': [0.0, 0.5, 1.0]}, not 0", None),
-    (lambda m: nextstat.limit_scan(m, {"lumi": []}), nextstat.ParameterError, "a scan needs at least one value", None),
+    (lambda m: nextstat.limit_scan(m, {"lumi": []}), nextstat.ParameterError, "at least one value is needed", None),
     (lambda m: nextstat.limit_scan(m, {"lumi": 1.0}), TypeError, None, None),
     (
         lambda m: nextstat.limit_scan(m, {"lumi": [2.0]}),
