@@ -23,7 +23,9 @@ use crate::convert::{array, fields, frozen_array, frozen_matrix, matrix, object}
 use crate::error;
 use crate::interrupt::in_parts;
 use crate::memory::{filled, room};
-use crate::numbers::{HasAux
+use crate::numbers::{HasAux, data, data_sets, shown};
+use crate::points::{point, points};
+
 /// A statistical model with its observed data: immutable, shared by threads.
 ///
 /// P is the number of parameters, B that of bins, K that of auxiliary data.

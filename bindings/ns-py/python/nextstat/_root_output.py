@@ -129,7 +129,6 @@ def _axes(channels, edges):
 def _th1(values, errors, axis):
     """A TH1D with these bins."""
     import numpy
-
     from uproot.writing.identify import to_TAxis, to_TH1x
 
     def with_flow(array):
