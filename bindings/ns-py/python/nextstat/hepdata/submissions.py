@@ -235,7 +235,7 @@ def _compare(named, digest) -> None:
         provenance = document.get("provenance") or {}
         workspace = (provenance.get("grid") or provenance).get("workspace") or {}
         if workspace.get("digest", digest) != digest:
-            warn(f"the result `{name}` is of a workspace with another digest, {workspace['digest']}", 4)
+            warn(f"the result `{name}` is of a workspace with another digest, {workspace['digest']}")
 
 
 def _file_name(title: str, taken: Mapping[str, Any]) -> str:
