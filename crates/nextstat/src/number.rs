@@ -159,6 +159,7 @@ mod tests {
         assert_eq!(part_of(0.74, 0.7), "0.70");
         assert_eq!(measured(2e15, Some(3.21e12)), "2e15 ± 3.2e12");
     }
+
     #[test]
     fn a_value_without_uncertainty_says_why() {
         let bound = AtBound { parameter: "mu".to_owned(), side: BoundSide::Lower, bound: 0.0 };

@@ -138,20 +138,6 @@ impl DataProvenance {
     }
 }
 
-impl std::fmt::Display for DataProvenance {
-    /// Writes `observed`, `Asimov (mu = 1)` or `given by the caller`.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Observed => f.write_str("observed"),
-            Self::Given { .. } => f.write_str("given by the caller"),
-            Self::Asimov { parameters, fit, .. } => {
-                let values = (!parameters.is_empty()).then(|| assignments(parameters));
-                f.write_str(&asimov(fit.as_deref(), values))
-            }
-        }
-    }
-}
-
 /// Returns the label of the data of a document with this `provenance`.
 #[must_use]
 pub fn label_of(provenance: &Value) -> &'static str {
@@ -187,7 +173,7 @@ pub fn conditions_of(provenance: &Value) -> Vec<String> {
             let parameters = data["parameters"].as_object().filter(|parameters| !parameters.is_empty());
             asimov(data["fit"].as_str(), parameters.map(assignments))
         }
-        Some("given") => "given by the caller".to_owned(),
+        Some("given") => GIVEN.to_owned(),
         Some(source) => source.to_owned(),
         None => return Vec::new(),
     };
@@ -213,7 +199,7 @@ fn ranges(bounds: &Map<String, Value>) -> String {
     bounds.iter().map(range).collect::<Vec<_>>().join(", ")
 }
 
-/// What a stored fit that was not read from a file is called.
+/// What data, and a stored fit that was not read from a file, are called.
 const GIVEN: &str = "given by the caller";
 
 impl DataSource {
@@ -405,7 +391,7 @@ impl Analysis {
     fn described_data(&self) -> String {
         const SHOWN: usize = 8;
         let point = match &self.settings().data {
-            DataSource::Observed => return DataProvenance::Observed.to_string(),
+            DataSource::Observed => return "observed".to_owned(),
             DataSource::Given(_) => return GIVEN.to_owned(),
             DataSource::Asimov(point) => point,
         };

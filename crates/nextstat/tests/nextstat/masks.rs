@@ -223,7 +223,7 @@ fn missing_data_are_accepted_where_nothing_is_computed_from_them() {
         let analysis = Analysis::new(&model, &with(f64::NAN)).expect("sound settings");
         let document = analysis.report().expect("a report").document();
         assert_eq!(document["yields"]["channels"][0]["data"][0], serde_json::Value::Null);
-        // What is no number of events is an error also where no fit uses it.
+        // A negative or infinite count is an error in masked bins, too.
         for value in [-1.0, f64::INFINITY] {
             let error = Analysis::new(&model, &with(value)).expect_err("not a number of events");
             assert!(error.to_string().ends_with(&format!("{value} is not a valid number of events")), "{error}");

@@ -65,10 +65,10 @@ impl Command for ReportArgs {
 
     fn run(self) -> Result<Status, CliError> {
         let analysis = self.setup.prediction(&self.threads, &self.shown)?;
-        let answer = match (&self.html, &self.from) {
+        let (answer, is_complete) = match (&self.html, &self.from) {
             (Some(path), _) => self.page(&analysis, path)?,
-            (None, None) => analysis.report()?,
-            (None, Some(path)) => analysis.report_from(&stored_fit(path)?).map_err(in_fit(path))?,
+            (None, None) => (analysis.report()?, true),
+            (None, Some(path)) => (analysis.report_from(&stored_fit(path)?).map_err(in_fit(path))?, true),
         };
         if self.html.is_none() || self.output.is_asked_for() {
             self.output.write(&answer.document())?;
@@ -77,13 +77,14 @@ impl Command for ReportArgs {
         Reporter::new(&self.output).summary_or_warning(answer.result.alarm().as_deref(), |paint| {
             Summary(&answer.result).text(self.correlation_threshold, self.bins, paint)
         });
-        Ok(if Progress::is_interrupted() { Status::Interrupted } else { Status::done_if(result.converged) })
+        Ok(if is_complete { Status::done_if(result.converged) } else { Status::Interrupted })
     }
 }
 
 impl ReportArgs {
-    /// Writes the page to `path`, and returns the report that it begins with.
-    fn page(&self, analysis: &Analysis, path: &Path) -> Result<Answer<Overview>, CliError> {
+    /// Writes the page to `path`. Returns the report that it begins with, and whether the run was
+    /// not interrupted.
+    fn page(&self, analysis: &Analysis, path: &Path) -> Result<(Answer<Overview>, bool), CliError> {
         let fit = self.from.as_deref().map(stored_fit).transpose()?.map(Arc::new);
         let request = FullReportRequest { fit, face: Face::Command, ..FullReportRequest::default() };
         let progress = Progress::new(Reporter::new(&self.output), "fits");
@@ -95,7 +96,8 @@ impl ReportArgs {
         let mut data = ns_report::data(&answer);
         data["report"] = with_command(&data["report"]).into_owned();
         write(ns_report::page(&data).as_bytes(), Some(path))?;
-        Ok(answer.result.overview)
+        let is_complete = answer.result.is_complete();
+        Ok((answer.result.overview, is_complete))
     }
 }
 
