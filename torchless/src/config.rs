@@ -105,7 +105,7 @@ impl Rope {
         }
     }
 
-    /// Cosines and sines of one position, from angles in `f64`: (D/2) each.
+    /// Writes cosines and sines of one position, from angles in `f64`: (D/2) each.
     pub fn turn(frequencies: &[f64], position: usize, cosines: &mut [f32], sines: &mut [f32]) {
         for ((frequency, cosine), sine) in frequencies.iter().zip(cosines).zip(sines) {
             let angle = position as f64 * frequency;

@@ -312,7 +312,7 @@ pub(crate) fn quoted_sentence(text: &str) -> String {
     brief(text, SENTENCE)
 }
 
-/// `text` of a file as messages quote it: what does not print is escaped, and of more than `most`
+/// Quotes `text` of a file as messages do: what does not print is escaped, and of more than `most`
 /// characters the middle is left out.
 fn brief(text: &str, most: usize) -> String {
     let place = |character: usize| text.char_indices().nth(character).map(|(at, _)| at);

@@ -104,7 +104,8 @@ impl Questions {
     }
 }
 
-/// A function, because a method's type has one lifetime and `Python::attach` needs any.
+/// Runs Python's signal handlers. A function, because a method's type has one lifetime and
+/// `Python::attach` needs any.
 fn check_signals(py: Python<'_>) -> PyResult<()> {
     py.check_signals()
 }

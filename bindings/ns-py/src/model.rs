@@ -61,7 +61,7 @@ impl PyModel {
         &self.model
     }
 
-    /// The model with its workspace.
+    /// Returns the model with its workspace.
     pub(crate) fn compiled(&self) -> &CompiledModel {
         &self.compiled
     }

@@ -27,7 +27,7 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// Length of a row.
+    /// Returns the length of a row.
     pub(crate) fn columns(&self) -> usize {
         match self.rows {
             Some(0) => 0,

@@ -61,7 +61,7 @@ impl Comparison {
 impl Document for Comparison {
     const SCHEMA: &'static str = "comparison";
 
-    /// The test, `unmatched` and `unused`.
+    /// Returns the test, `unmatched` and `unused`.
     fn fields(answer: &Answer<Self>) -> Value {
         let compared = &answer.result;
         let mut document = compared.fields();

@@ -187,7 +187,7 @@ impl Answer<FitResult> {
 impl Document for FitResult {
     const SCHEMA: &'static str = "fit";
 
-    /// The fields of the result, and pyhf's names for the same numbers.
+    /// Returns the fields of the result, and pyhf's names for the same numbers.
     fn fields(answer: &Answer<Self>) -> Value {
         fields(answer, answer.parts.matrices)
     }

@@ -217,7 +217,7 @@ impl DataSetFits {
 impl Document for FitsSummary {
     const SCHEMA: &'static str = "fits";
 
-    /// The summary; `data_sets` is empty, because fits went to the sink.
+    /// Returns the summary; `data_sets` is empty, because fits went to the sink.
     fn fields(answer: &Answer<Self>) -> Value {
         answer.result.document_fields()
     }

@@ -188,7 +188,7 @@ fn warnings(parameter: &str, values: &[f64], limits: &[Option<LimitResult>]) -> 
 impl Document for LimitScan {
     const SCHEMA: &'static str = "limit-scan";
 
-    /// One entry of `limits` for each value that was computed, with the keys of a limit.
+    /// Returns one entry of `limits` for each value that was computed, with the keys of a limit.
     fn fields(answer: &Answer<Self>) -> Value {
         let scan = &answer.result;
         let row = |(value, limit): (&f64, &Option<LimitResult>)| {

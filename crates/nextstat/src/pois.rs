@@ -111,7 +111,7 @@ impl<T: Document> Document for PoiResults<T> {
         }
     }
 
-    /// One answer has the document of its result; several have a list of these.
+    /// Returns the document of its result for one answer, and a list of these for several.
     fn fields(answer: &Answer<Self>) -> Value {
         let results = &answer.result;
         let mut documents: Vec<Value> = results.answers.iter().map(T::fields).collect();

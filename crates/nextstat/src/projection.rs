@@ -103,7 +103,7 @@ impl Analysis {
 impl Document for Projection {
     const SCHEMA: &'static str = "yields";
 
-    /// `{channels, unmatched, unused, converged, warnings}`
+    /// Returns `{channels, unmatched, unused, converged, warnings}`.
     fn fields(answer: &Answer<Self>) -> Value {
         let Self { prefit, postfit, unmatched, unused, warnings } = &answer.result;
         json!({

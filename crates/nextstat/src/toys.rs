@@ -363,7 +363,8 @@ impl ToyEnsemble {
 impl Document for ToysSummary {
     const SCHEMA: &'static str = "toys";
 
-    /// What the ensemble is, and its summary; `toys` is empty, because fits went to the sink.
+    /// Returns what the ensemble is, and its summary; `toys` is empty, because fits went to the
+    /// sink.
     fn fields(answer: &Answer<Self>) -> Value {
         answer.result.document_fields()
     }

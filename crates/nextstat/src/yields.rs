@@ -102,8 +102,8 @@ impl Analysis {
 impl Document for Overview {
     const SCHEMA: &'static str = "report";
 
-    /// `{fit, pulls, goodness_of_fit, yields: {channels}, converged, warnings}`, and of a stored
-    /// fit `unmatched` and `unused`
+    /// Returns `{fit, pulls, goodness_of_fit, yields: {channels}, converged, warnings}`, and of a
+    /// stored fit `unmatched` and `unused`.
     fn fields(answer: &Answer<Self>) -> Value {
         let Self { yields, goodness, comparison } = &answer.result;
         let mut document = json!({
@@ -126,7 +126,7 @@ impl Document for Overview {
 impl Document for Yields {
     const SCHEMA: &'static str = "yields";
 
-    /// `{converged, warnings, channels}`
+    /// Returns `{converged, warnings, channels}`.
     fn fields(answer: &Answer<Self>) -> Value {
         let fit = &answer.result.fit.result;
         json!({"converged": fit.converged, "warnings": fit.warnings, "channels": answer.result.channels()})

@@ -152,7 +152,8 @@ fn linear_weights(alpha: f64) -> (Jet, Jet) {
     }
 }
 
-/// Inside ±1: aα² + bα with a = (up + down)/2 and b = (up - down)/2; outside, the tangent at ±1.
+/// Returns the weights of up and down. Inside ±1 the change is aα² + bα with a = (up + down)/2 and
+/// b = (up - down)/2; outside, it is the tangent at ±1.
 fn quadratic_weights(alpha: f64) -> (Jet, Jet) {
     let side = |sign: f64| {
         // weight of `up` for sign = +1 and of `down` for sign = -1

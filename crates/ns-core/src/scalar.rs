@@ -64,7 +64,7 @@ fn add_scaled(a: &[f64], a_scale: f64, b: &[f64], b_scale: f64) -> Vec<f64> {
     }
 }
 
-/// hessian += scale · (a bᵀ + b aᵀ)
+/// Adds scale · (a bᵀ + b aᵀ) to `hessian`.
 fn add_symmetric_product(hessian: &mut [f64], scale: f64, a: &[f64], b: &[f64]) {
     for (i, row) in hessian.chunks_mut(a.len().max(1)).enumerate() {
         for (j, h) in row.iter_mut().enumerate() {

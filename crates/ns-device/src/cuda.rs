@@ -13,8 +13,8 @@ pub(crate) use enabled::{found, open};
 /// The compute capability that `scripts/ptx.py` compiles for.
 const LEAST_CAPABILITY: (u32, u32) = (7, 0);
 
-/// Fused sums and products in double precision that a multiprocessor starts in one clock; `None`
-/// for unknown kinds.
+/// Returns how many fused sums and products in double precision a multiprocessor starts in one
+/// clock; `None` for unknown kinds.
 ///
 /// Source: NVIDIA, CUDA C++ Programming Guide, table of the throughput of native arithmetic
 /// instructions.

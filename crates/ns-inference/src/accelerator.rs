@@ -197,7 +197,7 @@ impl WarmStarts {
     }
 }
 
-/// `fixed` to the bit.
+/// Returns the key of `fixed`, its values to the bit.
 pub(crate) fn key(fixed: &[(usize, f64)]) -> FixedKey {
     fixed.iter().map(|&(i, value)| (i, value.to_bits())).collect()
 }

@@ -70,8 +70,8 @@ fn distance(statistic: TestStatistic, root: f64, root_asimov: f64) -> f64 {
     root - root_asimov
 }
 
-/// Tails of two unit normals that are √q_A apart. The ratio is taken of logarithms, so it is right
-/// where both tails underflow.
+/// Returns the tails of two unit normals that are √q_A apart. The ratio is taken of logarithms, so
+/// it is right where both tails underflow.
 fn one_sided(statistic: TestStatistic, distance: f64, root_asimov: f64) -> PValues {
     let (clsb, clb) = (upper_tail(distance + root_asimov), upper_tail(distance));
     let cls = match statistic {
@@ -83,8 +83,8 @@ fn one_sided(statistic: TestStatistic, distance: f64, root_asimov: f64) -> PValu
     PValues { clsb, clb, cls }
 }
 
-/// ln CLs and its derivative along μ, where √q and √q_A change at the rates `root_derivative` and
-/// `root_asimov_derivative`: what a limit's root finder needs.
+/// Returns ln CLs and its derivative along μ, where √q and √q_A change at the rates
+/// `root_derivative` and `root_asimov_derivative`: what a limit's root finder needs.
 #[must_use]
 pub(crate) fn ln_cls(statistic: TestStatistic, root: [f64; 2], root_asimov: [f64; 2]) -> [f64; 2] {
     let [a, a_derivative] = root_asimov;
@@ -157,7 +157,7 @@ fn one_sided_derivatives(statistic: TestStatistic, values: &PValues, at: Rate, r
     PValues { clsb, clb: -values.clb * background, cls }
 }
 
-/// The derivative of [`distance`] where √q and √q_A change at these rates.
+/// Returns the derivative of [`distance`] where √q and √q_A change at these rates.
 fn distance_derivative(statistic: TestStatistic, root: Rate, root_asimov: Rate) -> f64 {
     let Rate { value: r, derivative: r_derivative } = root;
     let Rate { value: a, derivative: a_derivative } = root_asimov;
@@ -168,12 +168,12 @@ fn distance_derivative(statistic: TestStatistic, root: Rate, root_asimov: Rate) 
     }
 }
 
-/// φ(z)/Q(z), minus the derivative of ln Q.
+/// Returns φ(z)/Q(z), minus the derivative of ln Q.
 fn hazard(z: f64) -> f64 {
     (-0.5 * z * z - 0.5 * std::f64::consts::TAU.ln() - ln_upper_tail(z)).exp()
 }
 
-/// √q_A at which the expected CLs, `n` standard deviations from the median, is `level`.
+/// Returns the √q_A at which the expected CLs, `n` standard deviations from the median, is `level`.
 #[must_use]
 pub(crate) fn root_asimov_at(level: f64, n: f64) -> f64 {
     significance(level * upper_tail(-n)) + n
@@ -191,7 +191,7 @@ fn two_sided(statistic: TestStatistic, root: f64, root_asimov: f64) -> PValues {
     PValues { clsb, clb, cls }
 }
 
-/// ln(Q(a) + Q(b)), also where both underflow.
+/// Returns ln(Q(a) + Q(b)), also where both underflow.
 fn ln_tails([a, b]: [f64; 2]) -> f64 {
     let (larger, smaller) = (ln_upper_tail(a.min(b)), ln_upper_tail(a.max(b)));
     larger + (smaller - larger).exp().ln_1p()

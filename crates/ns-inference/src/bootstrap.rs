@@ -211,7 +211,7 @@ mod tests {
     use super::*;
     use std::num::NonZeroUsize;
 
-    /// The Poisson(1) distribution Σ_{i ≤ k} e⁻¹/i!.
+    /// Returns the cumulative Poisson(1) distribution Σ_{i ≤ k} e⁻¹/i!.
     fn cumulative(k: u32) -> f64 {
         let mut term = (-1.0_f64).exp();
         (1..=k).fold(term, |sum, i| {

@@ -36,7 +36,7 @@ pub fn upper_tail(x: f64, n_dof: f64) -> f64 {
     if x < a + 1.0 { 1.0 - leading * lower_series(a, x) } else { leading * a * upper_fraction(a, x) }
 }
 
-/// Σ x^n / ((a + 1) … (a + n)).
+/// Returns Σ x^n / ((a + 1) … (a + n)).
 fn lower_series(a: f64, x: f64) -> f64 {
     let (mut term, mut sum, mut n) = (1.0, 1.0, a);
     while term > sum * 1e-17 {
@@ -47,7 +47,7 @@ fn lower_series(a: f64, x: f64) -> f64 {
     sum
 }
 
-/// 1/(x + 1 - a - 1(1 - a)/(x + 3 - a - …)) by Lentz's method.
+/// Returns 1/(x + 1 - a - 1(1 - a)/(x + 3 - a - …)) by Lentz's method.
 fn upper_fraction(a: f64, x: f64) -> f64 {
     let mut b = x + 1.0 - a;
     let mut c = 1.0 / f64::MIN_POSITIVE;

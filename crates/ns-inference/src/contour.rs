@@ -201,8 +201,8 @@ const EDGES: [(usize, BoundSide); 4] =
     [(0, BoundSide::Lower), (0, BoundSide::Upper), (1, BoundSide::Lower), (1, BoundSide::Upper)];
 
 impl<L: SearchLikelihood + Clone + Sync> Plane<'_, L> {
-    /// Rays and edges of all levels, one level after the other; and the lowest free minimum met
-    /// that is lower than the known one.
+    /// Traces rays and edges of all levels, one level after the other. Returns them and the lowest
+    /// free minimum met that is lower than the known one.
     fn trace(&self, execution: ExecutionContext<'_>) -> (Vec<Option<Trace>>, Option<Minimum>) {
         let per_level = self.wanted.n_points + EDGES.len();
         let n = self.wanted.levels.len() * per_level;
@@ -246,8 +246,8 @@ impl<L: SearchLikelihood + Clone + Sync> Plane<'_, L> {
         found
     }
 
-    /// The angle at which the best fit sees a point, from 0 to 2π, where the covariance is a
-    /// circle.
+    /// Returns the angle at which the best fit sees a point, from 0 to 2π, where the covariance is
+    /// a circle.
     fn angle(&self, values: [f64; 2]) -> f64 {
         let [l00, l10, l11] = self.response.triangle();
         let [a, b] = self.center();
@@ -257,7 +257,7 @@ impl<L: SearchLikelihood + Clone + Sync> Plane<'_, L> {
         if angle < -1e-9 { angle + std::f64::consts::TAU } else { angle.max(0.0) }
     }
 
-    /// Whether two points are one, to within rounding.
+    /// Returns whether two points are one, to within rounding.
     fn is_same(&self, a: [f64; 2], b: [f64; 2]) -> bool {
         (0..2).all(|k| (a[k] - b[k]).abs() <= 1e-9 * self.response.width(k))
     }
@@ -306,7 +306,7 @@ impl<L: SearchLikelihood + Clone + Sync> Plane<'_, L> {
         ends.into_iter().flatten().map(with_cut).collect()
     }
 
-    /// The way from `from` in `direction` to the end of the ranges.
+    /// Returns the way from `from` in `direction` to the end of the ranges.
     fn ray(&self, from: [f64; 2], direction: [f64; 2]) -> Ray {
         let mut ray = Ray { from, direction, end: f64::INFINITY, cut: None };
         for (k, side) in EDGES {

@@ -67,7 +67,7 @@ pub fn findings(model: &Model, likelihood: &mut impl SearchLikelihood) -> Vec<Fi
     directions.chain(pairs).collect()
 }
 
-/// Pairs correlated by more than `limit`, strongest first.
+/// Returns the pairs correlated by more than `limit`, strongest first.
 ///
 /// A correlation ρ raises the variances of both parameters by 1/(1 - ρ²) at least, so that only
 /// covariances of parameters with such a variance are computed.
@@ -92,7 +92,8 @@ fn correlated_pairs(hessian: &Hessian, limit: f64) -> Vec<CorrelatedPair> {
     pairs
 }
 
-/// A starting value at a bound is no reason to leave the parameter out.
+/// Returns a domain without bounds: a starting value at a bound is no reason to leave the parameter
+/// out.
 fn unbounded(n: usize) -> Domain {
     Domain { lower: vec![f64::MIN; n], upper: vec![f64::MAX; n], ..Domain::default() }
 }

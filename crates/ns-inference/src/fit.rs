@@ -169,7 +169,8 @@ fn split(model: &Model, hessian: &mut Hessian, params: &[f64], uncertainties: &[
     model.pois.iter().map(|&poi| of(poi)).collect()
 }
 
-/// At the edge of the domain the likelihood is not a parabola: say which bins are to blame.
+/// Warns, with the bins that are to blame, of a minimum at the edge of the domain, where the
+/// likelihood is not a parabola.
 fn edge_warnings(model: &Model, data: &Data, params: &[f64]) -> Vec<String> {
     let expected = ns_core::expected::expected_main(model, params);
     let empty = (0..model.n_bins()).filter(|&b| data.main[b] == 0.0 && expected[b] < 1e-5);
@@ -201,7 +202,8 @@ fn at_bounds(model: &Model, domain: &Domain, best: &Minimum) -> Vec<AtBound> {
     (0..best.params.len()).filter(|&i| !domain.fixed[i]).filter_map(bound).collect()
 }
 
-/// `minima` with the one nearest to `best`, which the last step has moved, exactly there and first.
+/// Returns `minima` with the one nearest to `best`, which the last step has moved, exactly there
+/// and first.
 fn with_best(mut minima: Vec<LocalMinimum>, best: &Minimum) -> Vec<LocalMinimum> {
     let distance = |m: &LocalMinimum| m.params.iter().zip(&best.params).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
     let is_as_low = |k: &usize| is_negligible(minima[*k].depth);

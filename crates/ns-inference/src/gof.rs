@@ -180,7 +180,7 @@ impl Residuals {
         ChannelGoodness { channel, deviance, n_bins: self.expected.len(), n_dof, p_value }
     }
 
-    /// tr M and tr M² of the residuals' covariance M.
+    /// Returns tr M and tr M² of the residuals' covariance M.
     fn moments(&self, information: &Hessian) -> (f64, f64) {
         let whitened = information.whiten(&self.gradients);
         let n = self.expected.len();

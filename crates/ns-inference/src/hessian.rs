@@ -158,8 +158,8 @@ impl Hessian {
         self.variances(&|| false)[i]
     }
 
-    /// Variances of all parameters (P); 0 for those that are not free, and for all if `stop` said
-    /// so while they were computed.
+    /// Returns the variances of all parameters (P); 0 for those that are not free, and for all if
+    /// `stop` said so while they were computed.
     pub fn variances(&self, stop: StopCheck<'_>) -> &[f64] {
         self.variance.get_or_init(|| {
             let mut variances = vec![0.0; self.free.len()];
@@ -170,8 +170,8 @@ impl Hessian {
         })
     }
 
-    /// Parameters whose variance correlations raise by `excess` or more: C_ii H_ii = 1/(1 - R_i²),
-    /// with R_i the multiple correlation of parameter i with all others.
+    /// Returns the parameters whose variance correlations raise by `excess` or more: C_ii H_ii =
+    /// 1/(1 - R_i²), with R_i the multiple correlation of parameter i with all others.
     pub(crate) fn inflated(&self, excess: f64) -> Vec<usize> {
         (0..self.free.len()).filter(|&i| self.variance(i) * self.diagonal[i] >= excess).collect()
     }

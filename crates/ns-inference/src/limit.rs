@@ -250,7 +250,7 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
         self.explores_all |= is_lower;
     }
 
-    /// -ln L at the free minima of the observed data and of the Asimov data set.
+    /// Returns -ln L at the free minima of the observed data and of the Asimov data set.
     fn free_minima(&self) -> [f64; 2] {
         [self.test.observed.best().nll, self.test.asimov.best().nll]
     }
@@ -279,7 +279,7 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
         })
     }
 
-    /// √q_A at `mu` and its derivative.
+    /// Returns √q_A at `mu` and its derivative.
     fn root_asimov(&mut self, mu: f64) -> Option<[f64; 2]> {
         let tested = if self.explores_next() { self.asimov_explored(mu) } else { self.asimov_on_the_way(mu) };
         if let Some(failure) = tested.failure {
@@ -392,7 +392,8 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
         }
     }
 
-    /// A sentence for every limit that is missing, and one for all that lie outside the range.
+    /// Writes a sentence for every limit that is missing, and one for all that lie outside the
+    /// range.
     fn explain(&self, parameter: &str, range: [f64; 2], observed: Root, expected: &[Root; 5]) -> Vec<String> {
         let name = |i: usize| format!("the expected limit ({:+}σ)", BAND[i]);
         let expected = expected.iter().enumerate().map(|(i, root)| (name(i), *root));
@@ -427,7 +428,7 @@ fn value(root: Root) -> Option<f64> {
     if let Root::At(mu) = root { Some(mu) } else { None }
 }
 
-/// σ of the parameter of interest in the Asimov data set, or 1 where it has none.
+/// Returns σ of the parameter of interest in the Asimov data set, or 1 where it has none.
 fn asimov_sigma<L: DataLikelihood + ?Sized>(test: &mut ProfileRatioTest<'_, L>) -> f64 {
     let poi = test.poi;
     let mut domain = test.asimov.domain().clone();

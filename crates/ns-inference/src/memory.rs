@@ -31,8 +31,8 @@ fn granted(available: Option<u64>) -> String {
     }
 }
 
-/// Bytes that the matrices of one fit take at least: both approximations of the Hessian, and a
-/// factor.
+/// Returns how many bytes the matrices of one fit take at least: both approximations of the
+/// Hessian, and a factor.
 #[must_use]
 pub fn needed(structure: &CurvatureStructure) -> u64 {
     let arrowhead = Arrowhead::bytes(&structure.partition);
@@ -67,7 +67,8 @@ fn is_granted(bytes: u64) -> bool {
     granted
 }
 
-/// Bytes of memory that this process can have, swap included, within the limits of its container.
+/// Returns how many bytes of memory this process can have, swap included, within the limits of its
+/// container.
 fn available() -> u64 {
     let system = System::new_with_specifics(RefreshKind::nothing().with_memory(MemoryRefreshKind::everything()));
     let machine = system.available_memory().saturating_add(system.free_swap());
@@ -79,7 +80,7 @@ fn available() -> u64 {
     machine.min(container)
 }
 
-/// Bytes in the unit that makes the number easy to read.
+/// Formats bytes in the unit that makes the number easy to read.
 fn in_units(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["MiB", "GiB", "TiB", "PiB"];
     let mut number = bytes as f64 / f64::from(1 << 20);

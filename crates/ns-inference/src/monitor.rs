@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Watches a long computation. Its methods are called from any thread.
 pub trait Monitor: Sync {
-    /// `done` of `total` units are finished.
+    /// Reports that `done` of `total` units are finished.
     fn progress(&self, done: usize, total: usize);
 
     /// Returns `true` to stop after the units that are under way; what is done is then returned as

@@ -49,8 +49,8 @@ impl Response {
         response
     }
 
-    /// From covariance columns to derivatives, one moved parameter at a time while the other is
-    /// fixed.
+    /// Solves for derivatives from covariance columns, one moved parameter at a time while the
+    /// other is fixed.
     fn solve(&mut self) {
         let Self { moved, columns, covariance: c, widths } = self;
         let determinant = if moved.len() == 1 { c[0] } else { c[0] * c[3] - c[1] * c[2] };

@@ -205,8 +205,8 @@ impl FitResult {
         self.par_names.iter().position(|n| n == name)
     }
 
-    /// Correlations from the covariance (P × P, row by row); 0 where there is no uncertainty, 1 on
-    /// the diagonal.
+    /// Returns the correlations from the covariance (P × P, row by row); 0 where there is no
+    /// uncertainty, 1 on the diagonal.
     #[must_use]
     pub fn correlation(&self) -> Option<Vec<f64>> {
         let covariance = self.covariance.as_ref()?;

@@ -81,7 +81,7 @@ pub fn is_visible(character: char) -> bool {
             || matches!(character.general_category(), Control | Format | LineSeparator | ParagraphSeparator))
 }
 
-/// The characters with `Default_Ignorable_Code_Point` that are not Cf: fillers, variation
+/// Returns whether `character` has `Default_Ignorable_Code_Point` and is not Cf: fillers, variation
 /// selectors, and unassigned ones such as most tags (`DerivedCoreProperties.txt` of the Unicode
 /// Character Database).
 fn is_ignorable(character: char) -> bool {

@@ -92,7 +92,7 @@ fn open(args: &ModelArgs, positions: usize) -> Result<Model, CliError> {
     Ok(Model::open_with(&args.model, &LoadOptions { memory_limit, positions })?)
 }
 
-/// `8GiB`, `512 MiB`, `1000`.
+/// Parses a size such as `8GiB`, `512 MiB` or `1000`.
 fn size(text: &str) -> Result<u64, CliError> {
     let wrong = || CliError::Size(text.to_owned());
     let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());

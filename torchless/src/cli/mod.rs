@@ -112,7 +112,7 @@ fn exit_code(ended: Result<bool, CliError>) -> u8 {
     }
 }
 
-/// Standard output, if there is one.
+/// Locks standard output, if there is one.
 fn stdout() -> io::Result<io::StdoutLock<'static>> {
     if ns_terminal::is_stdout_closed() {
         return Err(io::Error::new(io::ErrorKind::NotFound, "standard output is closed"));

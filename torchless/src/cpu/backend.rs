@@ -18,18 +18,18 @@ use crate::weights::Matrix;
 pub trait KernelBackend: fmt::Debug + Send {
     /// Returns the name of the backend: `cpu (avx512, 2 threads)`.
     fn name(&self) -> String;
-    /// x ← x / √(mean(x²) + ε) · weight: `x` is (T, width), `weight` (width).
+    /// Computes x ← x / √(mean(x²) + ε) · weight: `x` is (T, width), `weight` (width).
     fn rmsnorm(&mut self, x: &mut [f32], weight: &[f32], epsilon: f64) -> Result<(), Error>;
-    /// x ← exp(x − max) / Σ.
+    /// Computes x ← exp(x − max) / Σ.
     fn softmax(&mut self, x: &mut [f32]) -> Result<(), Error>;
-    /// x ← x / (1 + exp(−x)).
+    /// Computes x ← x / (1 + exp(−x)).
     fn silu(&mut self, x: &mut [f32]) -> Result<(), Error>;
-    /// gate ← silu(gate)·up.
+    /// Computes gate ← silu(gate)·up.
     fn fused_silu_mul(&mut self, gate: &mut [f32], up: &[f32]) -> Result<(), Error>;
     /// Turns the heads of one token to `position`: `x` is (heads, D), `frequencies` (D/2).
     fn rope(&mut self, x: &mut [f32], pairs: RopePairs, frequencies: &[f64], position: usize) -> Result<(), Error>;
-    /// scores (H, positions) = q·k·scale: `queries` is (H, D), `keys` (positions, KV heads, D);
-    /// head h uses KV head h / (H / KV heads).
+    /// Computes scores (H, positions) = q·k·scale: `queries` is (H, D), `keys` (positions, KV
+    /// heads, D); head h uses KV head h / (H / KV heads).
     fn attention_scores(
         &mut self,
         heads: Heads,
@@ -38,15 +38,15 @@ pub trait KernelBackend: fmt::Debug + Send {
         scale: f32,
         scores: &mut [f32],
     ) -> Result<(), Error>;
-    /// out (H, D) = Σ weights (H, positions) · values (positions, KV heads, D).
+    /// Computes out (H, D) = Σ weights (H, positions) · values (positions, KV heads, D).
     fn weighted_sum(&mut self, heads: Heads, weights: &[f32], values: &[f32], out: &mut [f32]) -> Result<(), Error>;
-    /// out (rows) = M·x (columns).
+    /// Computes out (rows) = M·x (columns).
     fn matmul_vec(&mut self, matrix: &Matrix, x: &[f32], out: &mut [f32]) -> Result<(), Error>;
-    /// out (T, rows) = x (T, columns)·Mᵀ, with tiles of sums in registers.
+    /// Computes out (T, rows) = x (T, columns)·Mᵀ, with tiles of sums in registers.
     fn matmul(&mut self, matrix: &Matrix, x: &[f32], out: &mut [f32]) -> Result<(), Error>;
-    /// x ← x + y.
+    /// Computes x ← x + y.
     fn add(&mut self, x: &mut [f32], y: &[f32]) -> Result<(), Error>;
-    /// out (T, columns): rows of a matrix.
+    /// Copies rows of a matrix to out (T, columns).
     fn embedding(&mut self, matrix: &Matrix, tokens: &[u32], out: &mut [f32]) -> Result<(), Error>;
 }
 
@@ -85,7 +85,8 @@ pub(crate) fn check(kernel: &'static str, argument: &'static str, length: usize,
     if length == expected { Ok(()) } else { Err(Error::Shape { kernel, argument, length, expected }) }
 }
 
-/// Whole rows, at least one, of a number at least.
+/// Returns how many rows of `width` numbers there are; an error if they are not whole rows, at
+/// least one, of at least one number.
 pub(crate) fn rows(kernel: &'static str, argument: &'static str, length: usize, width: usize) -> Result<usize, Error> {
     let n_rows = length.checked_div(width).ok_or(Error::Empty { kernel, argument })?.max(1);
     check(kernel, argument, length, n_rows * width)?;

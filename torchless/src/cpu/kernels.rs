@@ -8,7 +8,7 @@
 pub use crate::config::RopePairs;
 use crate::simd::{Body, InstructionSet, LANES, Simd, dispatch};
 
-/// exp(x), about one unit in the last place; 0 below -104, at most exp(88.7).
+/// Returns exp(x), about one unit in the last place; 0 below -104, at most exp(88.7).
 ///
 /// x = n·ln 2 + r with |r| ≤ ½ ln 2, a Taylor series of degree 7 for exp(r), and two powers of two,
 /// so that subnormal results are right.
@@ -287,7 +287,7 @@ impl Body for WeightedSum<'_> {
     }
 }
 
-/// `N` vectors of a weighted sum, those from number `first` of every row on.
+/// Computes `N` vectors of a weighted sum, those from number `first` of every row on.
 #[inline(always)]
 fn weighted_vectors<S: Simd, const N: usize>(
     simd: S,

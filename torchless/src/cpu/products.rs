@@ -51,7 +51,7 @@ struct Seen<'a> {
     columns: usize,
 }
 
-/// `out = x·Mᵀ (+ bias)` for each product; `x` is (T, columns), row by row.
+/// Computes `out = x·Mᵀ (+ bias)` for each product; `x` is (T, columns), row by row.
 pub(crate) fn multiply(
     threads: &Threads,
     scratch: &mut LinearScratch,
@@ -83,7 +83,7 @@ pub(crate) fn multiply(
     }
 }
 
-/// Products of several vectors: (rows, T) first, then (T, rows).
+/// Computes products of several vectors: (rows, T) first, then (T, rows).
 fn by_rows(
     threads: &Threads,
     x: Seen<'_>,
@@ -141,7 +141,7 @@ const QUARTERED: usize = 2;
 const NARROW: usize = 3;
 
 impl<'a> Panels<'a> {
-    /// `x` is (T, columns), row by row.
+    /// Arranges `x`, which is (T, columns), row by row.
     fn of(vectors: &'a mut Vec<Lanes>, x: &[f32], columns: usize, width: usize) -> Panels<'a> {
         let (length, n_inputs) = (columns.div_ceil(LANES), x.len() / columns);
         vectors.clear();
@@ -161,7 +161,7 @@ impl<'a> Panels<'a> {
     }
 }
 
-/// (rows, T) to (T, rows).
+/// Transposes (rows, T) to (T, rows).
 fn transpose(threads: &Threads, from: &[f32], n_vectors: usize, to: &mut [f32]) {
     let rows = to.len() / n_vectors;
     let items: Vec<(usize, &mut [f32])> = to.chunks_mut(LANES * rows).enumerate().collect();
@@ -346,7 +346,7 @@ impl<L: Layout> Body for Several<'_, L> {
 const INPUTS_AT_ONCE: usize = 48;
 
 impl<L: Layout> Several<'_, L> {
-    /// `R` rows are unpacked side by side, and multiplied by panel after panel of `T` inputs.
+    /// Unpacks `R` rows side by side, and multiplies them by panel after panel of `T` inputs.
     #[inline(always)]
     fn tiles<S: Simd, const R: usize, const T: usize>(self, simd: S) {
         let Several { bytes, row_bytes, x, unpacked, out, .. } = self;
@@ -373,7 +373,7 @@ impl<L: Layout> Several<'_, L> {
     }
 }
 
-/// `R` rows with `T` inputs, each side by side.
+/// Multiplies `R` rows with `T` inputs, each side by side.
 #[inline(always)]
 fn tile<S: Simd, const R: usize, const T: usize>(simd: S, rows: &[Lanes], x: &[Lanes]) -> [[f32; T]; R] {
     let mut sums = [[simd.splat(0.0); T]; R];

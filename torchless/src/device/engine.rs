@@ -230,7 +230,7 @@ fn show(
 }
 
 impl Turns {
-    /// Angles of all positions below `positions`, built in double precision.
+    /// Computes the angles of all positions below `positions`, in double precision.
     fn grow(&mut self, pool: &DeviceMemoryPool, model: &Model, positions: usize) -> Result<(), Error> {
         if self.positions >= positions {
             return Ok(());
@@ -309,8 +309,8 @@ impl Step<'_> {
         self.product(&layer.down, &work.gated.buffer, true, &mut work.residual.buffer)
     }
 
-    /// out (T, outputs) = the products of `linear`'s parts, or that is added to it; a launch for
-    /// each part.
+    /// Computes out (T, outputs) = the products of `linear`'s parts, or adds them to it; a launch
+    /// for each part.
     fn product(&self, linear: &JoinedLinear, x: &Buffer<f32>, adds: bool, out: &mut Buffer<f32>) -> Result<(), Error> {
         let mut out_offset = 0;
         for part in &linear.parts {

@@ -141,7 +141,8 @@ impl Launcher {
         Ok(self.device.launch(kernel, LaunchDims { blocks, lanes: LANES, shared_reals }, arguments)?)
     }
 
-    /// out (T, columns): rows of `matrix`; that every token is one of them is the caller's promise.
+    /// Copies rows of `matrix` to out (T, columns); that every token is one of them is the caller's
+    /// promise.
     pub(super) fn embedding(
         &self,
         matrix: &DeviceMatrix,
@@ -161,7 +162,7 @@ impl Launcher {
         self.launch(kernel, count(n_tokens)?, 0, &arguments)
     }
 
-    /// to (T, width) = x / √(mean(x²) + ε) · weight (width).
+    /// Computes to (T, width) = x / √(mean(x²) + ε) · weight (width).
     pub(super) fn norm(
         &self,
         x: &Buffer<f32>,
@@ -184,7 +185,7 @@ impl Launcher {
         self.launch(kernel, count(n_rows)?, LANES / WARP, &arguments)
     }
 
-    /// Each row of x (T, width) ← its softmax.
+    /// Replaces each row of x (T, width) by its softmax.
     pub(super) fn softmax(&self, x: &mut Buffer<f32>, n_rows: usize, width: usize) -> Result<(), Error> {
         let kernel = TransformerKernel::Softmax;
         holds(kernel, "x", x, area(&[n_rows, width])?)?;
@@ -192,7 +193,7 @@ impl Launcher {
         self.launch(kernel, count(n_rows)?, LANES / WARP, &[KernelArgument::uints(&layout), KernelArgument::write(x)])
     }
 
-    /// x (n) ← silu(x).
+    /// Computes x (n) ← silu(x).
     pub(super) fn silu(&self, x: &mut Buffer<f32>, n: usize) -> Result<(), Error> {
         let kernel = TransformerKernel::Silu;
         holds(kernel, "x", x, n)?;
@@ -200,7 +201,7 @@ impl Launcher {
         self.launch(kernel, blocks_of(layout[0]), 0, &[KernelArgument::uints(&layout), KernelArgument::write(x)])
     }
 
-    /// x (n) ← x + y.
+    /// Computes x (n) ← x + y.
     pub(super) fn add(&self, x: &mut Buffer<f32>, y: &Buffer<f32>, n: usize) -> Result<(), Error> {
         let kernel = TransformerKernel::Add;
         holds(kernel, "x", x, n)?;
@@ -210,7 +211,7 @@ impl Launcher {
         self.launch(kernel, blocks_of(layout[0]), 0, &arguments)
     }
 
-    /// out (T, width) = silu(gates)·others, of joined (T, gates and others, width each).
+    /// Computes out (T, width) = silu(gates)·others, of joined (T, gates and others, width each).
     pub(super) fn silu_mul(
         &self,
         joined: &Buffer<f32>,
@@ -259,7 +260,7 @@ impl Launcher {
         self.launch(kernel, blocks_of(count(n / 2)?), 0, &arguments)
     }
 
-    /// out (T, rows) = x (T, columns)·matrixᵀ, with what the product says.
+    /// Computes out (T, rows) = x (T, columns)·matrixᵀ, with what the product says.
     pub(super) fn product(&self, product: Product<'_>, out: &mut Buffer<f32>) -> Result<(), Error> {
         let Product { matrix, bias, x, x_offset, n_vectors, out_offset, out_stride, adds, is_tiled } = product;
         let layout = ProductLayout {

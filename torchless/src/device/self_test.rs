@@ -106,7 +106,8 @@ fn numbers(length: usize, seed: u32) -> Vec<f32> {
     (0..length as u32).map(|index| (hash(index) >> 8) as f32 / (1 << 23) as f32 - 1.0).collect()
 }
 
-/// Seven rows of 512 weights: plain ones of `numbers`, blocks of any bytes with scales about 2⁻⁹.
+/// Makes seven rows of 512 weights: plain ones of `numbers`, blocks of any bytes with scales about
+/// 2⁻⁹.
 fn matrix(format: Format) -> Matrix {
     let (rows, columns) = (7, 512);
     let plain = numbers(rows * columns, 1);

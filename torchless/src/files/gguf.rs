@@ -122,7 +122,7 @@ impl Reader<'_> {
     }
 }
 
-/// GGUF's number of a tensor type.
+/// Returns the format that GGUF's number of a tensor type stands for.
 fn format(kind: u32) -> Option<Format> {
     Some(match kind {
         0 => Format::F32,

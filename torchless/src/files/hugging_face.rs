@@ -189,7 +189,7 @@ fn architecture(fields: &Fields<'_>) -> Result<Architecture, Error> {
     known.ok_or_else(|| fields.error("model_type", Problem::Unsupported { what: "the architecture", found: name }))
 }
 
-/// `rope_parameters` of new files, `rope_theta` and `rope_scaling` of old ones.
+/// Reads `rope_parameters` of new files, `rope_theta` and `rope_scaling` of old ones.
 fn rope(fields: &Fields<'_>, context: usize) -> Result<Rope, Error> {
     let parameters = fields.inside("rope_parameters", "rope_parameters.")?;
     let scaling = match parameters {

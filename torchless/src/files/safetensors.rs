@@ -217,7 +217,7 @@ pub(crate) fn read_folder(folder: &Path) -> Result<Tensors, Error> {
     Ok(Tensors { path: path.into(), by_name })
 }
 
-/// Whether `name` is that of a file in `folder`, on every system.
+/// Refuses a `name` that is not that of a file in `folder`, on every system.
 fn check_file(folder: &Path, name: &str) -> Result<(), Problem> {
     let is_plain = Path::new(name).file_name().is_some_and(|plain| plain == name) && !name.contains(['/', '\\', '\0']);
     if !is_plain {

@@ -112,28 +112,28 @@ pub(crate) trait Simd: Copy {
     fn store(self, vector: Self::Vector, to: &mut [f32; LANES]);
     fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     fn mul(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// a·b + c, fused where the instruction set has it.
+    /// Returns a·b + c, fused where the instruction set has it.
     fn fma(self, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
-    /// Little-endian `f32`, at any address.
+    /// Loads little-endian `f32`, at any address.
     fn load_f32(self, from: &[u8; 64]) -> Self::Vector;
-    /// Little-endian half precision, at any address.
+    /// Loads little-endian half precision, at any address.
     fn load_f16(self, from: &[u8; 32]) -> Self::Vector;
-    /// Little-endian bfloat16, at any address.
+    /// Loads little-endian bfloat16, at any address.
     fn load_bf16(self, from: &[u8; 32]) -> Self::Vector;
-    /// Signed bytes.
+    /// Loads signed bytes.
     fn load_i8(self, from: &[u8; LANES]) -> Self::Vector;
     fn table(self, line: Line<Self::Vector>) -> Self::Table;
-    /// Of each byte two numbers: that of `low` which its low four bits choose, and that of `high`
-    /// which its high four bits choose.
+    /// Looks up two numbers for each byte: that of `low` which its low four bits choose, and that
+    /// of `high` which its high four bits choose.
     fn look_up(self, codes: &[u8; LANES], low: Self::Table, high: Self::Table) -> [Self::Vector; 2];
 
     /// Returns the bytes as numbers.
     fn numbers(self, from: &[u8; LANES]) -> Self::Numbers;
-    /// Ones and zeros: bit after bit, the lowest first.
+    /// Returns ones and zeros: bit after bit, the lowest first.
     fn number_of_bits(self, bits: u16) -> Self::Numbers;
     /// Returns the bits of `mask`, after `right` others.
     fn bits_of(self, numbers: Self::Numbers, right: usize, mask: u32) -> Self::Numbers;
-    /// `low` | `high` << 4, less `offset`: at most 127 in size.
+    /// Returns `low` | `high` << 4, less `offset`: at most 127 in size.
     fn joined(self, low: Self::Numbers, high: Self::Numbers, offset: i32) -> Self::Vector;
 
     /// Says that what is `ahead` bytes behind the beginning of `bytes` will be read soon. It need
@@ -141,19 +141,19 @@ pub(crate) trait Simd: Copy {
     #[inline(always)]
     fn prefetch(self, _bytes: &[u8], _ahead: usize) {}
 
-    /// Half precision to single; exact.
+    /// Converts half precision to single; exact.
     #[inline(always)]
     fn half1(self, bits: u16) -> f32 {
         half(bits)
     }
 
-    /// Half precision in every lane.
+    /// Returns half precision in every lane.
     #[inline(always)]
     fn splat_half(self, bits: u16) -> Self::Vector {
         self.splat(self.half1(bits))
     }
 
-    /// a·b + c of single numbers, fused where the instruction set has it.
+    /// Returns a·b + c of single numbers, fused where the instruction set has it.
     fn fma1(self, a: f32, b: f32, c: f32) -> f32;
 
     #[inline(always)]
@@ -323,7 +323,7 @@ impl Simd for Array {
     }
 }
 
-/// Half precision to single: exact, subnormal numbers, infinities and NaN included.
+/// Converts half precision to single: exact, subnormal numbers, infinities and NaN included.
 #[inline(always)]
 pub(crate) fn half(bits: u16) -> f32 {
     let sign = u32::from(bits & 0x8000) << 16;
@@ -334,7 +334,7 @@ pub(crate) fn half(bits: u16) -> f32 {
     f32::from_bits(sign | if magnitude < 0x0f80_0000 { finite } else { special })
 }
 
-/// bfloat16 to single: the upper half of its bits.
+/// Converts bfloat16 to single: the upper half of its bits.
 #[inline(always)]
 pub(crate) fn brain_half(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)

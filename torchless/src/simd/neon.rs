@@ -13,6 +13,8 @@ use std::arch::aarch64::*;
 pub(crate) struct Neon(());
 
 impl Neon {
+    /// Makes the value whose methods use these registers.
+    ///
     /// # Safety
     ///
     /// The processor has the features of `InstructionSet::Neon`.
@@ -93,8 +95,8 @@ impl Simd for Neon {
     fn table(self, line: Line<[float32x4_t; 4]>) -> Line<[float32x4_t; 4]> {
         line
     }
-    /// Computed: a table of sixteen floats takes four registers, and looking one up as long as
-    /// that.
+    /// Computes what it looks up: a table of sixteen floats takes four registers, and looking one
+    /// up as long as that.
     #[inline(always)]
     fn look_up(
         self,
@@ -163,7 +165,7 @@ fn quarter(from: &[u8; 32], at: usize) -> uint16x4_t {
     unsafe { vreinterpret_u16_u8(vld1_u8(quarters[at].as_ptr())) }
 }
 
-/// Signed bytes as floats.
+/// Converts signed bytes to floats.
 #[target_feature(enable = "neon")]
 #[inline]
 fn floats(bytes: uint8x16_t) -> [float32x4_t; 4] {
@@ -203,7 +205,7 @@ pub(crate) fn spread(bits: u16) -> uint8x16_t {
     vtstq_u8(vcombine_u8(vdup_n_u8(low), vdup_n_u8(high)), vcombine_u8(own, own))
 }
 
-/// Four lanes of sixteen: halves are added twice.
+/// Returns four lanes of sixteen: halves are added twice.
 #[target_feature(enable = "neon")]
 #[inline]
 fn four(vector: [float32x4_t; 4]) -> float32x4_t {

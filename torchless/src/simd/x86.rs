@@ -14,6 +14,8 @@ pub(crate) struct Avx512(());
 pub(crate) struct Avx2(());
 
 impl Avx512 {
+    /// Makes the value whose methods use these registers.
+    ///
     /// # Safety
     ///
     /// The processor has the features of `InstructionSet::Avx512`.
@@ -23,6 +25,8 @@ impl Avx512 {
 }
 
 impl Avx2 {
+    /// Makes the value whose methods use these registers.
+    ///
     /// # Safety
     ///
     /// The processor has the features of `InstructionSet::Avx2`.

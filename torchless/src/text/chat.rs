@@ -91,7 +91,7 @@ fn now(format: &str) -> Result<String, minijinja::Error> {
     Ok(text)
 }
 
-/// JSON as Python's `json.dumps` indents it.
+/// Writes JSON as Python's `json.dumps` indents it.
 fn indented_json(value: &Value, indent: usize) -> Result<String, serde_json::Error> {
     let (spaces, mut bytes) = (" ".repeat(indent), Vec::new());
     let formatter = serde_json::ser::PrettyFormatter::with_indent(spaces.as_bytes());
@@ -99,7 +99,7 @@ fn indented_json(value: &Value, indent: usize) -> Result<String, serde_json::Err
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// JSON as Python's `json.dumps` spaces it.
+/// Writes JSON as Python's `json.dumps` spaces it.
 fn python_json(value: &Value) -> Result<String, serde_json::Error> {
     struct Spaced;
     impl serde_json::ser::Formatter for Spaced {

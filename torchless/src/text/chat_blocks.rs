@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 const BLOCKS: [(&str, &str); 2] = [("generation", "with"), ("endgeneration", "endwith")];
 
-/// `template` with its `generation` blocks in other words.
+/// Returns `template` with its `generation` blocks in other words.
 pub(crate) fn without_generation(template: &str) -> Cow<'_, str> {
     if !BLOCKS.iter().any(|(word, _)| template.contains(word)) {
         return Cow::Borrowed(template);
@@ -90,7 +90,7 @@ fn end_of_raw(text: &str) -> usize {
     text.len()
 }
 
-/// Behind the next `end` that is in no text and no braces.
+/// Returns the position behind the next `end` that is in no text and no braces.
 fn end_of_code(text: &str, end: &str) -> usize {
     let (mut quote, mut is_escaped, mut depth) = (None, false, 0_usize);
     for (at, character) in text.char_indices().skip(2) {

@@ -154,7 +154,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Always the most probable token.
+    /// Returns a sampler that always takes the most probable token.
     pub fn greedy() -> Sampler {
         Sampler { steps: None, state: 0 }
     }
@@ -190,7 +190,7 @@ impl Sampler {
         Ok(last as u32)
     }
 
-    /// In [0, 1), 53 bits. SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+    /// Draws from [0, 1), 53 bits. SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
     fn uniform(&mut self) -> f64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;

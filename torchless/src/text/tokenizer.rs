@@ -31,8 +31,8 @@ struct Cut {
 }
 
 impl Cut {
-    /// By the name that GGUF files have for it (`tokenizer.ggml.pre`), as the models' own
-    /// tokenizers do it.
+    /// Returns how text is cut, by the name that GGUF files have for it (`tokenizer.ggml.pre`), as
+    /// the models' own tokenizers do it.
     fn named(pre: &str) -> Option<Cut> {
         let pattern = |pattern: &str| json!({ "type": "Split", "pattern": { "Regex": pattern }, "behavior": "Isolated", "invert": false });
         let with = |text: &str| Cut { split: Some(pattern(text)), has_pattern: true, ..Cut::default() };
@@ -163,7 +163,7 @@ fn vocabulary(tokens: &[&str]) -> Value {
     tokens.iter().enumerate().map(|(id, token)| ((*token).to_owned(), Value::from(id))).collect()
 }
 
-/// Byte-level pairs, as GPT-2 has them.
+/// Makes a tokenizer of byte-level pairs, as GPT-2 has them.
 fn byte_level(
     keys: &Keys,
     tokens: &[&str],
@@ -183,7 +183,7 @@ fn byte_level(
     }))
 }
 
-/// SentencePiece's pairs with bytes for what is unknown: the merges follow from the scores.
+/// Makes SentencePiece's pairs with bytes for what is unknown: the merges follow from the scores.
 fn sentence_piece(keys: &Keys, tokens: &[&str], types: &[f64]) -> Result<Value, Error> {
     let scores = keys.numbers("tokenizer.ggml.scores")?.ok_or_else(|| keys.missing_key("tokenizer.ggml.scores"))?;
     let ids: std::collections::HashMap<&str, usize> =

@@ -40,7 +40,8 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// None if `bytes` are not `rows` whole rows, at least one, of at least one number.
+    /// Makes a matrix; `None` if `bytes` are not `rows` whole rows, at least one, of at least one
+    /// number.
     pub(crate) fn new(bytes: Bytes, format: Format, rows: usize, columns: usize) -> Option<Matrix> {
         let row_bytes = format.row_bytes(columns)?;
         (rows > 0 && columns > 0 && row_bytes.checked_mul(rows)? == bytes.as_slice().len()).then_some(())?;

@@ -206,8 +206,8 @@ impl DeviceTables {
         self.layout.local_param = self.index(partition.local.iter().copied());
     }
 
-    /// The columns of all channels with their entries, and for each global position the columns
-    /// that are its own.
+    /// Adds the columns of all channels with their entries, and for each global position the
+    /// columns that are its own.
     fn add_columns(&mut self, plan: &ModelPlan) {
         let mut uses = vec![Vec::new(); plan.partition.n_global()];
         let (mut starts, mut entries, mut positions) = (vec![0], Vec::new(), Vec::new());
@@ -271,7 +271,8 @@ impl DeviceTables {
         extent
     }
 
-    /// Which templates have the local factor of each slot, and of each local parameter of each bin.
+    /// Adds which templates have the local factor of each slot, and of each local parameter of each
+    /// bin.
     fn add_slots(&mut self, plan: &ModelPlan) {
         let (mut first_mask, mut masks) = (Vec::new(), Vec::new());
         let (mut starts, mut templates) = (vec![0], Vec::new());
@@ -434,15 +435,16 @@ fn column_entries(plan: &ModelPlan, channel: &ChannelPlan) -> Vec<Vec<Entry>> {
     columns
 }
 
-/// Columns of `channel` whose parameters are per-bin factors shared with other channels, ascending.
+/// Returns the columns of `channel` whose parameters are per-bin factors shared with other
+/// channels, ascending.
 fn shared_factors(plan: &ModelPlan, channel: &ChannelPlan) -> Vec<u32> {
     let entries = column_entries(plan, channel);
     let is_factor = |(_, entries): &(usize, Vec<Entry>)| entries.iter().any(|entry| entry.kind == FACTOR_ENTRY);
     entries.into_iter().enumerate().filter(is_factor).map(|(column, _)| column as u32).collect()
 }
 
-/// For each slot and each template of `channel`: whether the template has the local factor of that
-/// slot.
+/// Returns, for each slot and each template of `channel`, whether the template has the local factor
+/// of that slot.
 fn slot_masks(plan: &ModelPlan, channel: &ChannelPlan) -> Vec<u32> {
     let mut masks = vec![0; channel.n_slots * channel.templates.len()];
     for (i, t) in channel.templates.clone().enumerate() {

@@ -127,7 +127,7 @@ impl TileRows {
         self.values[..n * width].fill(0.0);
     }
 
-    /// Row `i`.
+    /// Returns row `i`.
     #[inline(always)]
     pub(crate) fn row(&self, i: usize) -> &[f64] {
         &self.values[i * self.width..(i + 1) * self.width]

@@ -57,7 +57,7 @@ impl NormSysTable {
         self.factor(entry).by_ends(alpha, self.rule).map(|jet| jet.value)
     }
 
-    /// Modifier `entry` at `alpha`.
+    /// Evaluates modifier `entry` at `alpha`.
     pub(crate) fn at(&self, entry: usize, alpha: f64) -> Jet {
         self.factor(entry).at(alpha, self.rule)
     }
@@ -73,7 +73,7 @@ impl NormSysTable {
         self.rule
     }
 
-    /// Coefficients of α¹ … α⁶ of modifier `entry`.
+    /// Returns the coefficients of α¹ … α⁶ of modifier `entry`.
     #[inline(always)]
     pub(crate) fn coefficients(&self, entry: usize) -> [f64; 6] {
         let (group, lane) = (&self.groups[entry / LANES], entry % LANES);
@@ -91,7 +91,7 @@ impl NormSysTable {
         [group[6][lane], group[7][lane]]
     }
 
-    /// Room for the results.
+    /// Allocates memory for the results.
     pub(crate) fn factors(&self) -> NormSysValues {
         let room = || vec![0.0; self.params.len()];
         NormSysValues { value: room(), log_derivative: room(), relative_curvature: room() }
@@ -130,7 +130,7 @@ impl NormSysTable {
     }
 }
 
-/// Value, first and second derivative of the polynomials at `alpha`.
+/// Returns value, first and second derivative of the polynomials at `alpha`.
 #[inline(always)]
 fn polynomial<I: Isa>(isa: I, group: &Group, alpha: &[f64; LANES]) -> [[f64; LANES]; 3] {
     let mut jets = [[0.0; LANES]; 3];
@@ -146,7 +146,7 @@ fn polynomial<I: Isa>(isa: I, group: &Group, alpha: &[f64; LANES]) -> [[f64; LAN
     jets
 }
 
-/// Value, first and second derivative of hi^α (α ≥ 0) or lo^-α.
+/// Returns value, first and second derivative of hi^α (α ≥ 0) or lo^-α.
 #[inline(always)]
 fn exponential<I: Isa>(isa: I, group: &Group, alpha: &[f64; LANES]) -> [[f64; LANES]; 3] {
     let mut jets = [[0.0; LANES]; 3];
@@ -160,8 +160,8 @@ fn exponential<I: Isa>(isa: I, group: &Group, alpha: &[f64; LANES]) -> [[f64; LA
     jets
 }
 
-/// eˣ without a branch or a call, so that it vectorises; within 2 units in the last place, 0 below
-/// -708, +∞ above 709.
+/// Returns eˣ without a branch or a call, so that it vectorises; within 2 units in the last place,
+/// 0 below -708, +∞ above 709.
 ///
 /// x = k ln 2 + r with |r| ≤ ½ ln 2 (Cody and Waite, in two parts), e^r by its Taylor polynomial of
 /// degree 13 (remainder < 5e-18).

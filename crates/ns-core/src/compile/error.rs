@@ -297,7 +297,7 @@ fn asker(measurement: &str, pointer: &Option<String>) -> String {
     }
 }
 
-/// `1 bin`, `2 bins`
+/// Formats a number with its noun: `1 bin`, `2 bins`.
 fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("{count} {noun}") } else { format!("{count} {noun}s") }
 }

@@ -114,8 +114,8 @@ impl Setting<'_> {
         Err(CompileError::SettingLength { parameter, field, pointer: self.at(field), expected, found })
     }
 
-    /// As in pyhf: widths only where the modifier has its own, scales only for Poisson terms,
-    /// centres only where there is a term.
+    /// Refuses settings that mean nothing for the parameter, as pyhf does: widths unless the
+    /// modifier has its own, scales unless the term is Poisson's, centres unless there is a term.
     fn check_meaning(&self, config: &ParameterConfig) -> Result<(), CompileError> {
         let kinds = &self.requirement.kinds;
         let has_sigmas = kinds.iter().any(|k| matches!(k, ModifierKind::Lumi | ModifierKind::StatError));

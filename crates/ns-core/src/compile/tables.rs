@@ -100,7 +100,8 @@ impl Tables {
         self.template_bin_factor.push(self.bin_factor_param.len());
     }
 
-    /// `staterror_bins`: for each staterror name, the bins it has in the channels before this one.
+    /// Adds the template of a sample. `staterror_bins`: for each staterror name, the bins it has in
+    /// the channels before this one.
     fn add_template(&mut self, sample: &Sample, first: &HashMap<&str, usize>, staterror_bins: &HashMap<&str, usize>) {
         self.end_template_starts();
         self.nominal.extend_from_slice(&sample.data);

@@ -422,7 +422,7 @@ impl YieldSource {
     }
 }
 
-/// Channel and sample of a template.
+/// Returns the channel and the sample of a template.
 fn names(model: &Model, template: usize) -> (String, String) {
     let starts = model.table(model.layout.channel_template);
     let channel = starts.partition_point(|&start| start as usize <= template) - 1;

@@ -155,7 +155,7 @@ unsafe fn object<'a, T: ?Sized>(handle: Handle) -> &'a ProtocolObject<T> {
     unsafe { &*(handle as usize as *const ProtocolObject<T>) }
 }
 
-/// As `object`, for blocks of memory.
+/// Borrows what a handle refers to, as `object` does, for blocks of memory.
 ///
 /// # Safety
 ///

@@ -85,7 +85,7 @@ impl ArrowheadFactor {
         Ok(())
     }
 
-    /// Y = L⁻¹ C over the free parameters.
+    /// Computes Y = L⁻¹ C over the free parameters.
     fn eliminate(&mut self, matrix: &Arrowhead) {
         let partition = &*self.partition;
         let (g_all, g) = (partition.n_global(), self.free_global.len());
@@ -212,8 +212,8 @@ impl ArrowheadFactor {
         whitened
     }
 
-    /// z = L⁻¹ of the local part of a row, which is in `rhs` (L) and in `blocks`; takes Yᵀz off its
-    /// global part. Leaves `rhs` zero.
+    /// Returns z = L⁻¹ of the local part of a row, which is in `rhs` (L) and in `blocks`; takes Yᵀz
+    /// off its global part. Leaves `rhs` zero.
     fn eliminate_row(&self, blocks: &[usize], rhs: &mut [f64], global: &mut [f64]) -> Vec<(u32, f64)> {
         let g = self.free_global.len();
         let mut local = Vec::new();
@@ -242,8 +242,8 @@ impl ArrowheadFactor {
         self.local_inverse_diagonal(out);
     }
 
-    /// For a local parameter, with e = L⁻¹ (its unit vector) in its block: |e|² + |S^{-½} Yᵀ e|²,
-    /// where S is the Schur complement.
+    /// Writes the diagonal of the inverse at local parameters to `out`: with e = L⁻¹ (a unit
+    /// vector) in its block, |e|² + |S^{-½} Yᵀ e|², where S is the Schur complement.
     fn local_inverse_diagonal(&self, out: &mut [f64]) {
         let partition = self.partition.clone();
         let g = self.free_global.len();
@@ -269,7 +269,7 @@ impl ArrowheadFactor {
     }
 }
 
-/// x := L⁻¹ x for a small factor, row by row.
+/// Sets x := L⁻¹ x for a small factor, row by row.
 fn lower_small(factor: &[f64], m: usize, x: &mut [f64]) {
     for i in 0..m {
         let sum: f64 = (0..i).map(|k| factor[i * m + k] * x[k]).sum();
@@ -277,7 +277,7 @@ fn lower_small(factor: &[f64], m: usize, x: &mut [f64]) {
     }
 }
 
-/// x := L⁻ᵀ x for a small factor, row by row.
+/// Sets x := L⁻ᵀ x for a small factor, row by row.
 fn upper_small(factor: &[f64], m: usize, x: &mut [f64]) {
     for i in (0..m).rev() {
         let sum: f64 = (i + 1..m).map(|k| factor[k * m + i] * x[k]).sum();

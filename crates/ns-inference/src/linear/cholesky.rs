@@ -71,7 +71,7 @@ impl DenseCholesky {
         if sound { Ok(()) } else { Err(NotPositiveDefinite) }
     }
 
-    /// Columns `first..first + width` of the factor, from those before.
+    /// Computes columns `first..first + width` of the factor from those before.
     fn factor_columns(&mut self, first: usize, width: usize) -> Result<(), NotPositiveDefinite> {
         let n = self.n;
         let (done, rest) = self.values[..n * n].split_at_mut(first * n);
@@ -92,7 +92,7 @@ impl DenseCholesky {
         Ok(())
     }
 
-    /// x := L⁻¹ x (n).
+    /// Sets x := L⁻¹ x (n).
     pub(super) fn solve_lower(&self, x: &mut [f64]) {
         let n = self.n;
         for j in 0..n {
@@ -105,7 +105,7 @@ impl DenseCholesky {
         }
     }
 
-    /// x := L⁻ᵀ x (n).
+    /// Sets x := L⁻ᵀ x (n).
     pub(super) fn solve_upper(&self, x: &mut [f64]) {
         let n = self.n;
         for j in (0..n).rev() {
@@ -115,7 +115,7 @@ impl DenseCholesky {
         }
     }
 
-    /// x := L⁻¹ x for every column of `columns` (n each, back to back).
+    /// Sets x := L⁻¹ x for every column of `columns` (n each, back to back).
     pub(super) fn solve_lower_many(&self, columns: &mut [f64]) {
         let n = self.n;
         if n > 0 && !columns.is_empty() {
@@ -151,7 +151,7 @@ impl DenseCholesky {
         Some(diagonal)
     }
 
-    /// L⁻¹ (n × n, column by column, lower triangle).
+    /// Returns L⁻¹ (n × n, column by column, lower triangle).
     fn inverse_of_factor(&self) -> Vec<f64> {
         let n = self.n;
         let mut inverse = vec![0.0; n * n];
@@ -163,7 +163,7 @@ impl DenseCholesky {
     }
 }
 
-/// Σ a_i b_i in four interleaved chains.
+/// Returns Σ a_i b_i, summed in four interleaved chains.
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a4, a_rest) = a.as_chunks::<4>();
     let (b4, b_rest) = b.as_chunks::<4>();

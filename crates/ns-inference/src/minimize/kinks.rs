@@ -7,7 +7,7 @@
 
 use super::Domain;
 
-/// The part of the domain in which no kink is crossed from `x`.
+/// Writes to `out` the part of the domain in which no kink is crossed from `x`.
 pub(super) fn orthant(domain: &Domain, x: &[f64], out: &mut Domain) {
     out.clone_from(domain);
     for i in (0..x.len()).filter(|&i| is_kinked(domain, i)) {
@@ -28,7 +28,7 @@ pub(super) fn keep_sides(domain: &Domain, x: &[f64], trial: &mut [f64]) {
     }
 }
 
-/// Parameters at zero whose own side leads uphill, put on the other side in `trial`. Returns
+/// Puts parameters at zero whose own side leads uphill on the other side in `trial`. Returns
 /// whether there are any.
 pub(super) fn flip_uphill(domain: &Domain, x: &[f64], gradient: &[f64], trial: &mut [f64]) -> bool {
     trial.copy_from_slice(x);

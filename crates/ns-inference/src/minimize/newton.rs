@@ -228,7 +228,7 @@ impl Minimizer {
         self.proceed(likelihood, domain, options, progress)
     }
 
-    /// The next minimisation makes its own Hessian.
+    /// Forgets the factor, so that the next minimisation makes its own Hessian.
     pub(crate) fn forget_factor(&mut self) {
         self.has_factor = false;
     }
@@ -296,7 +296,7 @@ impl Minimizer {
         }
     }
 
-    /// -ln L, gradient and second-order information at `self.x`.
+    /// Computes -ln L, gradient and second-order information at `self.x`.
     fn evaluate<L: Likelihood + ?Sized>(
         &mut self,
         likelihood: &mut L,
@@ -450,7 +450,7 @@ impl Minimizer {
         if progress.damping > MAX_DAMPING { Next::Stop(Outcome::Stalled) } else { Next::Continue }
     }
 
-    /// Newton steps with the factor at hand and new gradients, as long as they gain enough.
+    /// Takes Newton steps with the factor at hand and new gradients, as long as they gain enough.
     fn chord<L: Likelihood + ?Sized>(
         &mut self,
         likelihood: &mut L,

@@ -54,7 +54,7 @@ impl Step {
         }
     }
 
-    /// The first guess: parameters on a bound towards which -g points are fixed there.
+    /// Guesses the active set: parameters on a bound towards which -g points are fixed there.
     fn guess(&mut self, x: &[f64], g: &[f64], domain: &Domain) {
         for i in 0..x.len() {
             self.status[i] = if domain.fixed[i] {
@@ -260,13 +260,13 @@ impl Step {
         -(0..g.len()).map(|i| self.p[i] * (g[i] + 0.5 * self.product[i])).sum::<f64>()
     }
 
-    /// ½ gᵀH⁻¹g over the free parameters: the decrease that a step without damping promises when
-    /// nothing is moved onto a bound.
+    /// Returns ½ gᵀH⁻¹g over the free parameters: the decrease that a step without damping promises
+    /// when nothing is moved onto a bound.
     pub(super) fn edm(&self, g: &[f64]) -> f64 {
         -0.5 * (0..g.len()).filter(|&i| self.free[i]).map(|i| g[i] * self.p[i]).sum::<f64>()
     }
 
-    /// x + p, inside the box whatever the rounding.
+    /// Writes x + p to `out`, inside the box whatever the rounding.
     pub(super) fn apply(&self, x: &[f64], domain: &Domain, out: &mut [f64]) {
         for i in 0..x.len() {
             out[i] = match self.status[i] {

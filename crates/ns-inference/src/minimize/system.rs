@@ -78,7 +78,7 @@ impl System {
         }
     }
 
-    /// The product of the current matrix (undamped) with `x`.
+    /// Writes the product of the current matrix (undamped) with `x` to `out`.
     pub(super) fn multiply(&mut self, x: &[f64], out: &mut [f64]) {
         let current = if self.kind == MatrixKind::Exact { &self.exact } else { &self.gauss_newton };
         match current {
@@ -98,7 +98,7 @@ impl System {
         }
     }
 
-    /// The diagonal of the current matrix, written to `out` (P).
+    /// Writes the diagonal of the current matrix to `out` (P).
     pub(super) fn diagonal(&self, out: &mut [f64]) {
         match self.current() {
             Curvature::GaussNewtonProduct(matrix) | Curvature::Exact(matrix) => matrix.diagonal(out),

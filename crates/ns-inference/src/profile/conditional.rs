@@ -231,16 +231,15 @@ impl<L: SearchLikelihood + ?Sized> Profiler<'_, L> {
         (lowest, met)
     }
 
-    /// A conditional minimum below the free one shows that the free one is another: it is looked
-    /// for from there.
+    /// Looks for the free minimum again from a conditional one that lies below it.
     pub(crate) fn learn_from(&mut self, fixed: &[(usize, f64)], minimum: &Minimum) {
         if minimum.converged() && minimum.nll < self.best.nll - LOWER {
             self.improve(fixed, minimum);
         }
     }
 
-    /// A conditional minimum inside the domain lies below the free one: the free one is looked for
-    /// again from there.
+    /// Looks for the free minimum again from a conditional one inside the domain that lies below
+    /// it.
     fn improve(&mut self, fixed: &[(usize, f64)], lower: &Minimum) {
         let domain = &self.search.domain;
         let is_inside =

@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// again.
 const LOWER: f64 = 1e-9;
 
-/// Differences of -ln L that are no more than rounding, near a value of `nll`.
+/// Returns the difference of -ln L near a value of `nll` that rounding alone can make.
 pub(crate) fn rounding(nll: f64) -> f64 {
     1e-9 * nll.abs().max(1.0)
 }
@@ -312,8 +312,8 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
         self.settle_at_edge();
     }
 
-    /// At the edge of the domain a minimum is settled from where it was sought, and a lower one may
-    /// be had from there.
+    /// Settles a minimum at the edge of the domain from where it was sought, and takes a lower one
+    /// if it is found from there.
     fn settle_at_edge(&mut self) {
         for _ in 0..EDGE_ROUNDS {
             let before = self.best.nll;
@@ -345,7 +345,7 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
         self.try_from_point(&usual);
     }
 
-    /// `start` with what is fixed at its value.
+    /// Returns `start` with what is fixed at its value.
     fn allowed(&self, start: &[f64]) -> Vec<f64> {
         let value = |i: usize| if self.search.domain.fixed[i] { self.start[i] } else { start[i] };
         (0..start.len()).map(value).collect()
@@ -379,8 +379,7 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
         BestFit { params: self.best.params.clone(), uncertainties, twice_nll: 2.0 * nll, nll, converged, outcome }
     }
 
-    /// Where the free minimum turns out to be a saddle point, the search goes on downwards from
-    /// there.
+    /// Continues downwards from a free minimum that turns out to be a saddle point.
     fn leave_saddle(&mut self) {
         if self.best.nll.is_finite() {
             self.hessian();
@@ -566,8 +565,8 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
     }
 }
 
-/// A start outside its range is a mistake in the model or in the options: a fit begins at the
-/// nearer end.
+/// Warns of starts outside their ranges, which are mistakes in the model or in the options: a fit
+/// begins at the nearer end.
 fn starts_outside(names: &[String], domain: &Domain, start: &[f64]) -> Vec<String> {
     let is_outside = |&i: &usize| !domain.fixed[i] && !(domain.lower[i]..=domain.upper[i]).contains(&start[i]);
     let warning = |i: usize| {

@@ -116,7 +116,7 @@ impl<'a> Plan<'a> {
         if self.best.converged { self.covariance.nuisances.len() } else { 0 }
     }
 
-    /// Everything that is wanted of the `k`-th nuisance parameter.
+    /// Computes everything that is wanted of the `k`-th nuisance parameter.
     pub(super) fn work<L: DataLikelihood>(&self, likelihood: &mut L, k: usize) -> Work {
         let i = self.covariance.nuisances[k];
         let mut work = Work::default();
@@ -202,8 +202,8 @@ impl<'a> Plan<'a> {
         Impact { impact, at, clipped, outcome: minimum.outcome }
     }
 
-    /// Free fits with the auxiliary datum of parameter `i` moved by the standard deviation that it
-    /// has at the best fit: σ for a Gaussian, √(τθ̂) for a count.
+    /// Computes impacts by free fits with the auxiliary datum of parameter `i` moved by the
+    /// standard deviation that it has at the best fit: σ for a Gaussian, √(τθ̂) for a count.
     fn global<L: DataLikelihood>(&self, likelihood: &mut L, k: usize, i: usize) -> Option<Impacts> {
         let constraint = self.model.parameters.constraint[i]?;
         let term = self.model.parameters.aux_index[i]?;

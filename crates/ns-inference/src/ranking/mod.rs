@@ -314,7 +314,7 @@ impl Covariance {
     }
 }
 
-/// σ_μ with the parameters for which `is_frozen` fixed at the best fit.
+/// Returns σ_μ with the parameters for which `is_frozen` fixed at the best fit.
 fn frozen_uncertainty<L: DataLikelihood>(
     profiler: &mut Profiler<'_, L>,
     domain: &Domain,

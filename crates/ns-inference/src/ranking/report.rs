@@ -97,7 +97,7 @@ fn square(impacts: &Impacts) -> Option<f64> {
     Some(0.5 * (down * down + up * up))
 }
 
-/// √(a² - b²), if that is a number.
+/// Returns √(a² - b²), if that is a number.
 pub(super) fn rest(total: Option<f64>, part: Option<f64>) -> Option<f64> {
     let difference = total?.powi(2) - part?.powi(2);
     // Equal to rounding means that nothing is left.

@@ -115,7 +115,7 @@ pub(super) fn grid<L: SearchLikelihood + Clone + Sync>(
 }
 
 impl<'a, L: SearchLikelihood + Clone + Sync> Shared<'a, L> {
-    /// Round the free minimum that `profiler` knows.
+    /// Prepares a scan round the free minimum that `profiler` knows.
     fn new(
         problem: &'a Problem<'_, L>,
         profiler: &mut Profiler<'_, L>,
@@ -193,7 +193,7 @@ impl<'a, L: SearchLikelihood + Clone + Sync> Shared<'a, L> {
         (minima, lower)
     }
 
-    /// Rows on all threads, each with a profiler of its own.
+    /// Computes rows on all threads, each with a profiler of its own.
     fn map(
         &self,
         n_rows: usize,
@@ -222,7 +222,7 @@ impl<'a, L: SearchLikelihood + Clone + Sync> Shared<'a, L> {
         }
     }
 
-    /// Row `j`: its own minimum, and from there to both sides.
+    /// Computes row `j`: its own minimum, and from there to both sides.
     fn row(&self, profiler: &mut Profiler<'_, L>, j: usize) -> Minima {
         let fixed = [(self.parameters[0], self.values[0][j])];
         let predicted = self.first.moved(&self.best.params, &[fixed[0].1]);

@@ -108,7 +108,8 @@ impl Sweep<'_> {
         }
     }
 
-    /// Along the last two points, or if those are too close to each other, along the covariance.
+    /// Predicts along the last two points, or if those are too close to each other, along the
+    /// covariance.
     fn predict(&self, last: Known<'_>, before: Option<Known<'_>>, value: f64) -> Vec<f64> {
         let (gone, step) = (last.value - before.map_or(last.value, |b| b.value), value - last.value);
         let Some(before) = before.filter(|_| gone.abs() > SECANT * step.abs()) else {

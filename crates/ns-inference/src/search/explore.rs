@@ -221,8 +221,8 @@ impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
         starts
     }
 
-    /// `minimum` with the sign of one same-sign systematic changed: everywhere if that costs
-    /// little, and else where -ln L says that there may be another minimum.
+    /// Returns `minimum` with the sign of one same-sign systematic changed: everywhere if that
+    /// costs little, and else where -ln L says that there may be another minimum.
     fn reflected_starts(&mut self, minimum: &Minimum) -> Vec<Start> {
         let which = self.candidates.to_reflect(&self.domain, minimum);
         let moves = reflections(minimum, &which);
@@ -231,7 +231,7 @@ impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
         chosen.into_iter().map(|(i, value)| (with(&minimum.params, i, value), FoundBy::Reflection(i))).collect()
     }
 
-    /// `minimum` with one suspect at ±1 standard deviation, or with the sign of a same-sign
+    /// Returns `minimum` with one suspect at ±1 standard deviation, or with the sign of a same-sign
     /// systematic changed, where -ln L says that there may be another minimum. Signs are changed in
     /// any case where that costs little and of strong suspects.
     fn screened_starts(&mut self, minimum: &Minimum) -> Vec<Start> {
@@ -286,8 +286,8 @@ impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
         moves.iter().zip(found).filter(is_promising).map(|(&moved, _)| moved).collect()
     }
 
-    /// Conditional minima with one of `suspects` moved, from which the search may go on elsewhere
-    /// than back to `minimum`.
+    /// Returns conditional minima with one of `suspects` moved, from which the search may go on
+    /// elsewhere than back to `minimum`.
     fn moved_starts(&mut self, minimum: &Minimum, suspects: &[Suspect], last: usize) -> Vec<Start> {
         let tolerance = std::mem::replace(&mut self.options.tolerance, ROUGH);
         // The other half is for where they lead.
@@ -391,7 +391,7 @@ fn leads_elsewhere(minimum: &Minimum, at: &Minimum, which: &[usize]) -> bool {
     is_lower || rise_ahead(minimum, at, which) <= 0.0 || (0..at.params.len()).any(moved)
 }
 
-/// `params` (P) with parameter `i` at `value`.
+/// Returns `params` (P) with parameter `i` at `value`.
 fn with(params: &[f64], i: usize, value: f64) -> Vec<f64> {
     let mut params = params.to_vec();
     params[i] = value;

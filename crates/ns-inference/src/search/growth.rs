@@ -112,13 +112,13 @@ fn changes(model: &Model, entry: usize) -> [f64; 2] {
     [model.layout.histosys_up, model.layout.histosys_down].map(|span| model.values(span)[cells.clone()].iter().sum())
 }
 
-/// By how much a histosys that adds `up` at +1 and `down` at -1 can lower a yield, with the sign of
-/// the move that does.
+/// Returns by how much a histosys that adds `up` at +1 and `down` at -1 can lower a yield, with the
+/// sign of the move that does.
 fn fall(up: f64, down: f64) -> f64 {
     if up < down { (-up).max(0.0) } else { -(-down).max(0.0) }
 }
 
-/// √(Σ s²σ²); zero, and not the -0 of an empty sum, if there are none.
+/// Returns √(Σ s²σ²); zero, and not the -0 of an empty sum, if there are none.
 fn norm(rates: &[Rate]) -> f64 {
     rates.iter().fold(0.0, |sum, rate| sum + rate.pull.powi(2)).sqrt()
 }

@@ -104,7 +104,7 @@ impl<'a, L: SearchLikelihood + ?Sized> Search<'a, L> {
         std::mem::swap(&mut self.minimizer, other);
     }
 
-    /// Column `i` of the covariance, written to `out` (P), as the search that ended at `params` (P)
+    /// Writes column `i` of the covariance to `out` (P), as the search that ended at `params` (P)
     /// knows it. Returns whether the last one did.
     pub(crate) fn covariance_column(&mut self, params: &[f64], i: usize, out: &mut [f64]) -> bool {
         self.minimizer.as_mut().is_some_and(|minimizer| minimizer.covariance_column(params, i, out))
@@ -246,8 +246,8 @@ impl<'a, L: SearchLikelihood + ?Sized> Search<'a, L> {
         None
     }
 
-    /// A point of vanishing derivative where -ln L curves down is not a minimum: goes on from a
-    /// lower point along that direction, or says so.
+    /// Continues from a lower point along the direction in which -ln L curves down, if the
+    /// derivative vanishes at a point that is not a minimum, or says so.
     ///
     /// Flat directions, kinks and the edge of the domain have other explanations for such a
     /// Hessian, and are left to those.

@@ -81,7 +81,7 @@ impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
         RandomStarts { minima, n_known }
     }
 
-    /// Random start number `k` of `seed`.
+    /// Draws random start number `k` of `seed`.
     fn random_start(&self, model: &Model, start: &[f64], known: &mut Option<Known>, seed: u64, k: usize) -> Vec<f64> {
         match (known.as_mut(), k % 3) {
             (Some(known), 1) => known.moved_along_columns(self, seed, k),
@@ -90,8 +90,8 @@ impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
         }
     }
 
-    /// Lower minima than `minimum`, the lowest one last, that starts near it with a few parameters
-    /// drawn anew lead to; and how they were found.
+    /// Finds lower minima than `minimum`, the lowest one last, that starts near it with a few
+    /// parameters drawn anew lead to; and how they were found.
     pub(crate) fn kicked(&mut self, model: &Model, minimum: &Minimum) -> Vec<(Minimum, FoundBy)> {
         let mut found: Vec<(Minimum, FoundBy)> = Vec::new();
         for round in 0..KICK_ROUNDS {
@@ -130,8 +130,8 @@ impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
         minimum.nll.is_finite() && (0..minimum.params.len()).any(|i| !self.domain.fixed[i] && is_far(i))
     }
 
-    /// `params` (P) with a few of the constrained parameters drawn anew, within four widths of
-    /// their start.
+    /// Returns `params` (P) with a few of the constrained parameters drawn anew, within four widths
+    /// of their start.
     fn partly_drawn(&self, model: &Model, params: &[f64], seed: u64, k: usize) -> Vec<f64> {
         let parameters = &model.parameters;
         let draw = |(i, &x): (usize, &f64)| {
@@ -148,8 +148,8 @@ impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
         params.iter().enumerate().map(draw).collect()
     }
 
-    /// Constrained parameters within two widths of their start, free ones up to three times their
-    /// start.
+    /// Draws constrained parameters within two widths of their start, free ones up to three times
+    /// their start.
     fn drawn_from_constraints(&self, model: &Model, start: &[f64], seed: u64, k: usize) -> Vec<f64> {
         let coordinate = |i: usize| {
             if self.domain.fixed[i] {
@@ -188,7 +188,7 @@ struct Taken {
 }
 
 impl Known {
-    /// Of `minimum`, if it is one and its Hessian is positive definite.
+    /// Returns what is known of `minimum`, if it is one and its Hessian is positive definite.
     fn of<L: SearchLikelihood + ?Sized>(search: &mut Search<'_, L>, minimum: &Minimum) -> Option<Self> {
         if !minimum.converged() || minimum.at_edge || !search.domain.kinked.is_empty() {
             return None;

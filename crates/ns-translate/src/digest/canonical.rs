@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(canonical("[NaN, Infinity, -Infinity]"), "[NaN, Infinity, -Infinity]");
     }
 
-    /// Numbers as programs spell them, and in every other way.
+    /// Generates numbers as programs spell them, and in every other way.
     fn number() -> impl Strategy<Value = String> {
         prop_oneof![
             any::<f64>().prop_filter("JSON", |number| number.is_finite()).prop_map(|number| format!("{number:?}")),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// One channel with a signal and a background, and one measurement.
+/// Returns one channel with a signal and a background, and one measurement.
 fn value(channel: &str, background: f64) -> Value {
     json!({
         "channels": [{"name": channel, "samples": [
@@ -27,7 +27,7 @@ fn good() -> WorkspaceDocument {
     document(&value("SR", 50.0))
 }
 
-/// The same with the value at a pointer replaced.
+/// Returns the same with the value at a pointer replaced.
 fn changed(pointer: &str, new: Value) -> WorkspaceDocument {
     let mut value = value("SR", 50.0);
     *value.pointer_mut(pointer).expect("a pointer into it") = new;
@@ -42,7 +42,7 @@ fn new_names(names: &[(&str, &str)]) -> Vec<NewName> {
     names.iter().map(|&(from, to)| NewName { from: from.to_owned(), to: to.to_owned() }).collect()
 }
 
-/// Error and hint as one text.
+/// Formats error and hint as one text.
 fn said<T: std::fmt::Debug>(result: Result<T, WorkspaceError>) -> String {
     let error = result.expect_err("refused");
     error.hint().map_or_else(|| error.to_string(), |hint| format!("{error}; {hint}"))

@@ -28,7 +28,8 @@ pub(crate) trait Coded: Layout {
     /// Whether groups have minima.
     const HAS_MINIMA: bool = false;
 
-    /// Scales, and minima if there are any, of four blocks. Most begin with their only scale.
+    /// Reads the scales, and minima if there are any, of four blocks. Most begin with their only
+    /// scale.
     #[inline(always)]
     fn groups<S: Integers>(simd: S, blocks: [&[u8]; 4], groups: &mut Groups) {
         groups.scales[0] = halves(simd, blocks, 0);
@@ -120,7 +121,8 @@ impl Coded for Q5_0 {
     }
 }
 
-/// `scale: f16, minimum: f16`, and eight times six bits of each packed in twelve bytes behind them.
+/// Reads `scale: f16, minimum: f16`, and eight times six bits of each packed in twelve bytes behind
+/// them.
 #[inline(always)]
 fn packed_groups<S: Integers>(simd: S, blocks: [&[u8]; 4], groups: &mut Groups) {
     let (scale, minimum) = (halves(simd, blocks, 0), halves(simd, blocks, 2));

@@ -68,7 +68,7 @@ pub(crate) struct Stored<'a> {
     pub(crate) row_bytes: usize,
 }
 
-/// `out` (rows, T): the products of some rows with all inputs.
+/// Writes to `out` (rows, T) the products of some rows with all inputs.
 pub(crate) fn multiply_rows(
     set: IntegerSet,
     stored: Stored<'_>,

@@ -63,7 +63,7 @@ impl<L: Coded> Rows<'_, L> {
         }
     }
 
-    /// Four rows with one input.
+    /// Multiplies four rows with one input.
     #[inline(always)]
     fn four<S: Integers>(simd: S, rows: [&[u8]; 4], x: &[Block]) -> [f32; 4] {
         let mut sums = [0.0; 4];
@@ -107,7 +107,7 @@ impl<L: Coded> Rows<'_, L> {
         }
     }
 
-    /// Sixteen rows are unpacked side by side, and multiplied by panel after panel of `T` inputs.
+    /// Unpacks sixteen rows side by side, and multiplies them by panel after panel of `T` inputs.
     #[inline(always)]
     fn tiles<S: Integers, const T: usize>(self, simd: S) {
         let Rows { bytes, row_bytes, x, unpacked, out, .. } = self;
@@ -205,13 +205,13 @@ impl Unpacked {
     }
 }
 
-/// c₀, the code of the number 0, as `S` has it.
+/// Returns c₀, the code of the number 0, as `S` has it.
 #[inline(always)]
 const fn offset<S: Integers, L: Coded>() -> i32 {
     L::OFFSET + if L::IS_FULL { S::FLIPPED_ZERO } else { 0 }
 }
 
-/// The codes of two rows to their places, from row `first` on: four at a time.
+/// Copies the codes of two rows to their places, from row `first` on: four at a time.
 #[inline(always)]
 fn spread(codes: Codes, places: &mut [Codes], first: usize) {
     let (rows, _) = codes.0.as_chunks::<32>();

@@ -123,13 +123,13 @@ pub(crate) trait Integers: Copy {
     fn join(self, a: &[u8; 32], b: &[u8; 32]) -> Self::Codes;
     /// Returns the low halves of the bytes of `a`, then their high halves, then those of `b`.
     fn join_halves(self, a: &[u8; 16], b: &[u8; 16]) -> Self::Codes;
-    /// 16 where a bit is set, from the lowest bit of `a` to the highest of `b`.
+    /// Returns 16 where a bit is set, from the lowest bit of `a` to the highest of `b`.
     fn sixteens(self, a: u32, b: u32) -> Self::Codes;
-    /// Signed bytes as codes: with the highest bit turned, thus counted from -128, where products
-    /// want unsigned codes.
+    /// Returns signed bytes as codes: with the highest bit turned, thus counted from -128, where
+    /// products want unsigned codes.
     fn flip(self, codes: Self::Codes) -> Self::Codes;
-    /// `RIGHT` bits to the right, then what `mask` keeps, then `LEFT` bits to the left; what is
-    /// kept stays within its byte.
+    /// Moves `RIGHT` bits to the right, keeps what `mask` keeps, then moves `LEFT` bits to the
+    /// left; what is kept stays within its byte.
     fn bits<const RIGHT: u32, const LEFT: u32>(self, codes: Self::Codes, mask: u8) -> Self::Codes;
     fn or(self, a: Self::Codes, b: Self::Codes) -> Self::Codes;
     /// Adds to each sum four codes times the same four inputs. Without `FULL` no code is above 127.
@@ -140,11 +140,11 @@ pub(crate) trait Integers: Copy {
     fn dot_rows<const FULL: bool>(self, ab: Self::Codes, cd: Self::Codes, x: &[i8; 32]) -> [[i32; 4]; 2];
     /// Returns each sum less `offset`, as a float; exact below 2^24.
     fn to_floats(self, sums: Self::Sums, offset: i32) -> <Self::Floats as Simd>::Vector;
-    /// Half precision to single, four at once; exact.
+    /// Converts half precision to single, four at once; exact.
     fn halves(self, bits: [u16; 4]) -> [f32; 4];
 }
 
-/// Four bytes as one number, to be copied to every lane.
+/// Returns four bytes as one number, to be copied to every lane.
 #[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
 #[inline(always)]
 fn quad(x: &[i8; 4]) -> i32 {

@@ -114,7 +114,7 @@ impl Attend<'_> {
 }
 
 impl Launcher {
-    /// out (T, heads, D): attention of every token. `tiles` has [`room_of_tiles`].
+    /// Computes out (T, heads, D): attention of every token. `tiles` has [`room_of_tiles`].
     pub(in crate::device) fn attention(
         &self,
         attend: Attend<'_>,
@@ -127,7 +127,7 @@ impl Launcher {
         }
     }
 
-    /// A block for each head of each token.
+    /// Launches a block for each head of each token.
     pub(in crate::device) fn attention_walk(&self, attend: Attend<'_>, out: &mut Buffer<f32>) -> Result<(), Error> {
         let kernel = TransformerKernel::Attention;
         attend.check(kernel, out)?;
@@ -138,8 +138,8 @@ impl Launcher {
         self.launch(kernel, count(attend.n_heads()?)?, shared, &attend.arguments(&words, out))
     }
 
-    /// A block for each tile of each head of each token, `n_tiles` for every token whether it sees
-    /// as many or not; then one for each head.
+    /// Launches a block for each tile of each head of each token, `n_tiles` for every token whether
+    /// it sees as many or not; then one for each head.
     pub(in crate::device) fn attention_of_tiles(
         &self,
         attend: Attend<'_>,
@@ -162,7 +162,7 @@ impl Launcher {
         self.launch(all, count(attend.n_heads()?)?, 0, &arguments)
     }
 
-    /// scores (heads, positions) of one token.
+    /// Computes scores (heads, positions) of one token.
     pub(in crate::device) fn scores(
         &self,
         heads: Heads,
@@ -187,7 +187,7 @@ impl Launcher {
         self.launch(kernel, blocks, 0, &arguments)
     }
 
-    /// out (heads, D) of one token.
+    /// Computes out (heads, D) of one token.
     pub(in crate::device) fn weighted_sum(
         &self,
         heads: Heads,
@@ -270,8 +270,8 @@ mod emulated {
         (0..length).map(|_| next()).collect()
     }
 
-    /// Attention of two tokens that see 200 and 300 positions of 420 rows, with buffers so much
-    /// shorter than that.
+    /// Launches attention of two tokens that see 200 and 300 positions of 420 rows, with buffers so
+    /// much shorter than that.
     fn refused(short_keys: usize, short_values: usize, n_tiles: usize) -> Option<(&'static str, usize, usize)> {
         let device = crate::device::open(ns_device::Backend::Emulated, 0).expect("the emulation");
         let launcher = Launcher::new(device.clone()).expect("single precision");

@@ -94,7 +94,7 @@ fn products(device: &Device, launcher: &Launcher, here: &mut CpuBackend, asked: 
     Ok([vec![out.download()?], vec![expected]])
 }
 
-/// Two tokens' queries, keys and values, turned to their positions, keys and values behind rows
+/// Turns queries, keys and values of two tokens to their positions, keys and values behind rows
 /// that stay.
 fn positions(device: &Device, launcher: &Launcher, here: &mut CpuBackend, pairs: RopePairs) -> Result<Pair, Error> {
     let Heads { n_heads, n_kv_heads, head_dim } = HEADS;
@@ -143,8 +143,8 @@ fn gates(device: &Device, launcher: &Launcher, here: &mut CpuBackend) -> Result<
     Ok([vec![out.download()?], vec![expected]])
 }
 
-/// Attention of two tokens over several tiles of positions: from the device in one walk and tile by
-/// tile, and as it should be.
+/// Computes attention of two tokens over several tiles of positions: on the device in one walk and
+/// tile by tile, and as it should be.
 fn attention(
     device: &Device,
     launcher: &Launcher,

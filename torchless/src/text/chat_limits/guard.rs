@@ -94,7 +94,7 @@ fn with_name(given: &[Value]) -> Result<(&str, &[Value]), Error> {
     Ok((name.as_str().unwrap_or_default(), arguments))
 }
 
-/// `instructions` with the calls that charge for them.
+/// Returns `instructions` with the calls that charge for them.
 pub(super) fn guarded<'a>(instructions: &Instructions<'a>) -> Result<Instructions<'a>, Error> {
     let (mut starts, mut all, mut lines) = (Vec::new(), Vec::new(), Vec::new());
     for (at, instruction) in (0..).map_while(|at| instructions.get(at).map(|instruction| (at, instruction))) {
@@ -126,7 +126,7 @@ fn target<'i>(instruction: &'i mut Instruction<'_>) -> Option<&'i mut u32> {
     }
 }
 
-/// `instruction` between what charges for it.
+/// Returns `instruction` between what charges for it.
 fn accompanied<'a>(instruction: &Instruction<'a>) -> Result<Vec<Instruction<'a>>, Error> {
     use Instruction as I;
     let call = |name| I::CallFunction(name, Some(1));

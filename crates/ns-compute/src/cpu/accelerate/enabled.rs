@@ -9,9 +9,9 @@ use std::sync::OnceLock;
 #[link(name = "Accelerate", kind = "framework")]
 #[expect(unsafe_code, reason = "functions of a system framework")]
 unsafe extern "C" {
-    /// y[i] = ln x[i] for i < *n.
+    /// Computes y[i] = ln x[i] for i < *n.
     fn vvlog(y: *mut f64, x: *const f64, n: *const c_int);
-    /// c[i] = a[i] - b[i] for i < n, each with its stride.
+    /// Computes c[i] = a[i] - b[i] for i < n, each with its stride.
     fn vDSP_vsubD(
         b: *const f64,
         b_stride: c_long,

@@ -19,13 +19,13 @@ impl Lanes {
     pub(crate) const ZERO: Self = Self([0.0; LANES]);
     pub(crate) const ONE: Self = Self([1.0; LANES]);
 
-    /// `x` in every lane.
+    /// Returns `x` in every lane.
     #[inline(always)]
     pub(crate) fn all(x: f64) -> Self {
         Self([x; LANES])
     }
 
-    /// self · b + c.
+    /// Returns self · b + c.
     #[inline(always)]
     pub(crate) fn times_plus<I: Isa>(self, isa: I, b: Self, c: Self) -> Self {
         let mut out = Self::ZERO;

@@ -14,6 +14,8 @@ use std::arch::{aarch64::*, asm};
 pub(super) struct Quarters<const DOT: bool>(Neon);
 
 impl<const DOT: bool> Quarters<DOT> {
+    /// Makes the value whose methods use these registers.
+    ///
     /// # Safety
     ///
     /// The processor has the features of `IntegerSet::Neon`, and with `DOT` those of

@@ -15,6 +15,8 @@ pub(super) struct Wide(Avx512);
 pub(super) struct Narrow<const VNNI: bool>(Avx2);
 
 impl Wide {
+    /// Makes the value whose methods use these registers.
+    ///
     /// # Safety
     ///
     /// The processor has the features of `IntegerSet::Avx512Vnni`.
@@ -25,6 +27,8 @@ impl Wide {
 }
 
 impl<const VNNI: bool> Narrow<VNNI> {
+    /// Makes the value whose methods use these registers.
+    ///
     /// # Safety
     ///
     /// The processor has the features of `IntegerSet::Avx2`, and with `VNNI` those of
@@ -35,7 +39,7 @@ impl<const VNNI: bool> Narrow<VNNI> {
     }
 }
 
-/// Four half-precision numbers as one.
+/// Returns four half-precision numbers as one.
 #[inline(always)]
 fn packed(bits: [u16; 4]) -> i64 {
     let [a, b, c, d] = bits.map(u64::from);
@@ -287,7 +291,7 @@ fn nibbles(bytes: __m128i) -> __m256i {
     _mm256_and_si256(both, _mm256_set1_epi8(15))
 }
 
-/// 16 in each byte whose bit is set.
+/// Returns 16 in each byte whose bit is set.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn spread(bits: u32) -> __m256i {
