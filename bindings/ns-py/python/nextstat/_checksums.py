@@ -20,7 +20,7 @@ _MOST_BLOCKS = 4096
 
 
 def of(records: np.ndarray) -> dict[str, Any]:
-    """The checksums of all `records` of a file."""
+    """Returns the checksums of all `records` of a file."""
     n_blocks = -(-len(records) // _SMALLEST)
     share = max(1, -(-n_blocks // _MOST_BLOCKS))
     each = _SMALLEST << (share - 1).bit_length()
@@ -37,7 +37,8 @@ def require_sound(path: str, records: np.ndarray, checksums: dict[str, Any]) -> 
 
 
 def _blocks(records: np.ndarray, each: int) -> Iterator[tuple[int, int, int]]:
-    """For each block of records its first one, the one after its last one, and its checksum."""
+    """Returns, for each block of records, its first one, the one after its last one, and its
+    checksum."""
     content = records.view(np.uint8)
     size = records.dtype.itemsize
     for first in range(0, len(records), each):

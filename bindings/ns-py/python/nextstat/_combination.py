@@ -28,7 +28,7 @@ def combine(
     join: str | None = None,
     merge_channels: bool = False,
 ) -> CombinationResult:
-    """Combine workspaces into one: by the names of parameters, or as a correlation map says.
+    """Combines workspaces into one: by the names of parameters, or as a correlation map says.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def decorrelate(
     samples: str | Sequence[str] | None = None,
     poi: str | None = None,
 ) -> CombinationResult:
-    """Split parameters of a workspace: the modifier `X` in the part `P` becomes `X_P`, with the
+    """Splits parameters of a workspace: the modifier `X` in the part `P` becomes `X_P`, with the
     settings of `X` in every measurement.
 
     Parameters
@@ -138,7 +138,7 @@ def decorrelate(
 
 
 def _given(document: Document) -> bytes | str:
-    """A document as the extension module takes it: its path, or its JSON text."""
+    """Returns a document as the extension module takes it: its path, or its JSON text."""
     path = file_of(document)
     return json_bytes(document) if path is None else path
 

@@ -32,7 +32,7 @@ def main() -> int:
 
 
 def command(arguments: Sequence[str | os.PathLike[str] | float], *, input: str | None = None) -> CommandResult:
-    """Run the `nextstat` command with `arguments`, in a process of its own.
+    """Runs the `nextstat` command with `arguments`, in a process of its own.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def command(arguments: Sequence[str | os.PathLike[str] | float], *, input: str |
 
 
 def _word(argument: object) -> str:
-    """An argument as the command line has it; numbers need no quotes here."""
+    """Returns an argument as the command line has it; numbers need no quotes here."""
     if isinstance(argument, (str, os.PathLike)):
         return os.fsdecode(argument)
     if isinstance(argument, (int, float)) and not isinstance(argument, bool):

@@ -46,7 +46,7 @@ def profile_scan(
     progress: Progress = None,
     device: str = "auto",
 ) -> ScanResult:
-    """Scan the profile likelihood of one parameter, or of two.
+    """Scans the profile likelihood of one parameter, or of two.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ def fits(
     progress: Progress = None,
     device: str = "auto",
 ) -> FitsResult:
-    """Fit many data sets.
+    """Fits many data sets.
 
     Each row is fitted as `fit` fits one data set, from the best fit to the observed data. A result
     depends neither on the other rows nor on the number of threads.

@@ -30,7 +30,7 @@ __all__ = ["PatchSet", "apply_patch", "check", "digest", "every_patch", "inspect
 
 @hinted
 def inspect(workspace: Model | Document, *, measurement: str | None = None) -> InspectResult:
-    """What a workspace contains: counts, channels, samples, parameters, measurements.
+    """Returns what a workspace contains: counts, channels, samples, parameters, measurements.
 
     `workspace` is a model, a path, JSON text or a dictionary.
 
@@ -54,8 +54,8 @@ def check(
     blind_above: float | None = None,
     blind_by: str | None = None,
 ) -> CheckResult:
-    """What makes a model wrong, before a fit does: one-sided and kinked systematics, empty bins,
-    unused settings, degenerate parameters.
+    """Returns what makes a model wrong, before a fit does: one-sided and kinked systematics, empty
+    bins, unused settings, degenerate parameters.
 
     Findings have the counts of channels whose data are far from what is expected; `blind`,
     `blind_above` and `blind_by` hide data as in `yields`.
@@ -77,7 +77,7 @@ def check(
 
 
 def digest(document: Document, algorithm: str = "sha256") -> str:
-    """The digest of a document, as patch sets carry it and pyhf computes it.
+    """Returns the digest of a document, as patch sets carry it and pyhf computes it.
 
     `document` is a path, JSON text or a dictionary; `algorithm` is ``"sha256"`` or ``"md5"``.
 
@@ -110,7 +110,7 @@ def json_schema(name: str) -> dict[str, Any]:
 
 
 def apply_patch(document: Document, patch: Document | Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A document with a JSON patch (RFC 6902) applied.
+    """Returns a document with a JSON patch (RFC 6902) applied.
 
     Examples
     --------
@@ -173,7 +173,7 @@ class PatchSet:
         return [patch["name"] for patch in self._inspected["patches"]]
 
     def values(self, name: str) -> dict[str, Any]:
-        """The values of the patch `name`, by label."""
+        """Returns the values of the patch `name`, by label."""
         for patch in self._inspected["patches"]:
             if patch["name"] == text("name", name):
                 return dict(zip(self.labels, patch["values"]))
@@ -181,7 +181,7 @@ class PatchSet:
         raise KeyError(name)
 
     def patch(self, name: str) -> list[dict[str, Any]]:
-        """The operations of the patch `name`."""
+        """Returns the operations of the patch `name`."""
         return json.loads(self._raw.patch(text("name", name)))
 
     def require(self, workspace: Document) -> None:
@@ -189,13 +189,13 @@ class PatchSet:
         self._raw.require(document_bytes(workspace))
 
     def verify(self, workspace: Document) -> dict[str, Any]:
-        """Whether the set was made for `workspace`: ``verified``, and every digest with what was
-        found.
+        """Returns whether the set was made for `workspace`: ``verified``, and every digest with
+        what was found.
         """
         return self._raw.verify(document_bytes(workspace))
 
     def apply(self, workspace: Document, name: str) -> dict[str, Any]:
-        """`workspace`, which the set must be made for, with the patch `name`."""
+        """Returns `workspace`, which the set must be made for, with the patch `name`."""
         return json.loads(self._raw.apply(document_bytes(workspace), text("name", name)))
 
     def model(
@@ -208,7 +208,7 @@ class PatchSet:
         interp_defaults: str = "smooth",
         interpolation: Interpolation | None = None,
     ) -> Model:
-        """The model of `workspace` with the patch `name`; the other arguments are those of
+        """Returns the model of `workspace` with the patch `name`; the other arguments are those of
         `load_workspace`.
         """
         choice = choice_of(measurement, poi, interp_defaults, interpolation)
@@ -243,7 +243,7 @@ def every_patch(
     threads: int | None = None,
     progress: Progress = None,
 ) -> GridResult:
-    """Ask the same question of a background with each patch of a set: the background is read once,
+    """Asks the same question of a background with each patch of a set: the background is read once,
     the patches share the threads.
 
     Parameters
@@ -321,7 +321,7 @@ def _raise_common(errors: Mapping[str, NextstatError], n_patches: int) -> None:
 
 
 def _answers(answer: Callable[[str], dict[str, Any]], names: Sequence[str], n_threads: int, tell: Callable[[int, int], object] | None) -> list[dict[str, Any]]:
-    """The answers for all names, in order; what ends the wait for them ends them too."""
+    """Returns the answers for all names, in order; what ends the wait for them ends them too."""
     from concurrent.futures import ThreadPoolExecutor
 
     stopper = _nextstat.Stopper()

@@ -31,7 +31,7 @@ def exclusion(
     cl: float | None = None,
     mass_splitting: bool = False,
 ) -> ExclusionResult:
-    """Find the exclusion contours of a grid of signals in the plane of two labels.
+    """Finds the exclusion contours of a grid of signals in the plane of two labels.
 
     Each signal has a value v: Φ⁻¹(1 - CLs), the normal quantile, for tests, and -ln μ_up for
     limits. v is interpolated linearly on the Delaunay triangulation of the signals, with both axes

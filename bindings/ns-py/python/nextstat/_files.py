@@ -45,8 +45,8 @@ def write_whole(files: Mapping[Path, Content]) -> None:
 
 
 def _new_beside(target: Path) -> Path:
-    """An empty file in the folder of `target`, with the permissions that `target` has or would
-    have.
+    """Returns an empty file in the folder of `target`, with the permissions that `target` has or
+    would have.
     """
     part = target.with_name(f".{target.name[:80]}.{os.urandom(8).hex()}.tmp")
     is_there = target.exists()

@@ -44,7 +44,7 @@ def fit(
     seed: int = 0,
     device: str = "auto",
 ) -> FitResult:
-    """Fit a model to data.
+    """Fits a model to data.
 
     Minimises -ln L by a bounded second-order iteration with exact Hessians. Uncertainties are
     square roots of the diagonal of the inverse Hessian.

@@ -59,7 +59,7 @@ def fit_toys_batch_gpu(
     device: str = "cuda",
     **options: Any,
 ) -> ToysResult:
-    """`fit_toys` on a GPU."""
+    """Runs `fit_toys` on a GPU."""
     _require_gpu(device)
     return fit_toys(model, params, n_toys=n_toys, seed=seed, device=device, **options)
 
@@ -67,7 +67,7 @@ def fit_toys_batch_gpu(
 def fit_toys_from_data_gpu(
     model: Model, *, n_toys: int = 1000, seed: int = 0, device: str = "cuda", **options: Any
 ) -> ToysResult:
-    """`fit_toys` on a GPU, with toys thrown at the best fit to the data."""
+    """Runs `fit_toys` on a GPU, with toys thrown at the best fit to the data."""
     _require_gpu(device)
     return fit_toys(model, n_toys=n_toys, seed=seed, device=device, **options)
 
@@ -81,7 +81,7 @@ def hypotest_qtilde_toys_gpu(
     device: str = "cuda",
     **options: Any,
 ) -> ToyHypotestResult:
-    """`hypotest_toys` with q̃ on a GPU."""
+    """Runs `hypotest_toys` with q̃ on a GPU."""
     _require_gpu(device)
     return hypotest_toys(
         model, mu, n_toys=n_toys, seed=seed, test_stat="qtilde", device=device, **options

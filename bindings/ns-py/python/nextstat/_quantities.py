@@ -159,7 +159,7 @@ def _defined(arguments: str, result: str, digits: int = 4) -> Callable[
 
 @_defined("0.0", "13.5296")
 def profiled_nll(mu: Any = None) -> Request:
-    """The minimum of -ln L over the parameters; it can be differentiated twice.
+    """Returns the minimum of -ln L over the parameters; it can be differentiated twice.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def profiled_nll(mu: Any = None) -> Request:
 
 @_defined("", "1.7498")
 def q0(*, asimov: bool = False) -> Request:
-    """q₀, the statistic of a discovery (arXiv:1007.1727, eq. 12).
+    """Returns q₀, the statistic of a discovery (arXiv:1007.1727, eq. 12).
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def q0(*, asimov: bool = False) -> Request:
 
 @_defined("1.5", "1.8189")
 def q_mu(mu: Any, *, asimov: bool = False) -> Request:
-    """q_μ, the statistic of upper limits (arXiv:1007.1727, eq. 14).
+    """Returns q_μ, the statistic of upper limits (arXiv:1007.1727, eq. 14).
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def q_mu(mu: Any, *, asimov: bool = False) -> Request:
 
 @_defined("1.0, asimov=True", "3.2294")
 def q_mu_tilde(mu: Any, *, asimov: bool = False) -> Request:
-    """q̃_μ, the statistic of upper limits on a parameter that is not negative (eq. 16).
+    """Returns q̃_μ, the statistic of upper limits on a parameter that is not negative (eq. 16).
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def q_mu_tilde(mu: Any, *, asimov: bool = False) -> Request:
 
 @_defined("", "[0.34567, 0.00322, 0.01625, 0.07233, 0.25283, 0.59393]", digits=5)
 def cls(mu: Any = 1.0, *, test_stat: str = "qtilde", kind: str = "CLs") -> Request:
-    """CLs by asymptotic formulas.
+    """Returns CLs by asymptotic formulas.
 
     Six values: observed, then expected at -2, -1, 0, +1, +2 standard deviations of the background.
 
@@ -234,7 +234,7 @@ def cls(mu: Any = 1.0, *, test_stat: str = "qtilde", kind: str = "CLs") -> Reque
 
 @_defined("", "0.0929")
 def p_value(*, asimov: bool = False) -> Request:
-    """The p-value of the background, 1 - Φ(√q₀) (arXiv:1007.1727, eq. 53).
+    """Returns the p-value of the background, 1 - Φ(√q₀) (arXiv:1007.1727, eq. 53).
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def p_value(*, asimov: bool = False) -> Request:
 
 @_defined("asimov=True", "1.8309")
 def significance(*, asimov: bool = False) -> Request:
-    """The significance of a discovery, √q₀ (arXiv:1007.1727, eq. 53).
+    """Returns the significance of a discovery, √q₀ (arXiv:1007.1727, eq. 53).
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ def upper_limit(
     level: float = 0.05,
     test_stat: str = "qtilde",
 ) -> Request:
-    """The upper limit on the parameter of interest where CLs is `level`.
+    """Returns the upper limit on the parameter of interest where CLs is `level`.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def upper_limit(
 
 @_defined("mu=1.0", "0.5652")
 def sigma_mu(*, mu: float | None = None) -> Request:
-    """σ(μ̂) from the exact Hessian.
+    """Returns σ(μ̂) from the exact Hessian.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ _PARTS = re.compile(r"(.+?\.root(?:\.\d+)?):(.+)|(.+):([^/\\].*)", re.DOTALL)
 
 
 def split_path(path: str) -> tuple[str, str] | None:
-    """The file and the object of ``"file.root:folder/histogram"``; None without an object.
+    """Returns the file and the object of ``"file.root:folder/histogram"``; None without an object.
 
     >>> split_path("root://host:1094//data/file.root:region/ttbar")
     ('root://host:1094//data/file.root', 'region/ttbar')
@@ -39,7 +39,7 @@ def split_path(path: str) -> tuple[str, str] | None:
 
 
 def files_of(file: str) -> list[str]:
-    """The files that a path with wildcards names, sorted; a path without any is itself."""
+    """Returns the files that a path with wildcards names, sorted; a path without any is itself."""
     return sorted(glob.glob(file)) if glob.has_magic(file) and "://" not in file else [file]
 
 
@@ -56,7 +56,7 @@ class RootFiles:
         self._files = {}
 
     def histogram(self, path: str, place: str = "") -> Any:
-        """The histogram at ``"file.root:folder/histogram"``.
+        """Returns the histogram at ``"file.root:folder/histogram"``.
 
         Raises
         ------
@@ -73,7 +73,7 @@ class RootFiles:
         return found
 
     def columns(self, file: str, tree: str, expressions: Sequence[str], cut: str | None, place: str = "") -> list[NDArray[Any]]:
-        """Values of expressions for the entries of a tree that pass a cut.
+        """Returns values of expressions for the entries of a tree that pass a cut.
 
         `file` may have wildcards; expressions are those of uproot: names of branches, operators,
         and functions such as `sqrt`.
@@ -113,7 +113,7 @@ class RootFiles:
 
 
 def _columns(tree, expressions, cut, place):
-    """Arrays of each expression, one for each batch of entries."""
+    """Returns arrays of each expression, one for each batch of entries."""
     try:
         batches = list(tree.iterate(expressions=list(dict.fromkeys(expressions)), cut=cut))
         return [[batch[expression].to_numpy() for batch in batches] for expression in expressions]
@@ -125,7 +125,7 @@ def _columns(tree, expressions, cut, place):
 
 
 def read_histogram(path: str, place: str = "") -> Any:
-    """The histogram at ``"file.root:folder/histogram"``; the file is closed afterwards."""
+    """Returns the histogram at ``"file.root:folder/histogram"``; the file is closed afterwards."""
     with closing(RootFiles()) as files:
         return files.histogram(path, place)
 
@@ -142,7 +142,7 @@ def _open(file, place):
 
 
 def _keys(opened):
-    """The names of the objects in a file; none if it is damaged."""
+    """Returns the names of the objects in a file; none if it is damaged."""
     try:
         return opened.keys(cycle=False)
     except Exception:
@@ -169,7 +169,7 @@ def _uproot():
 
 
 def _said(error):
-    """The first sentence of what uproot says."""
+    """Returns the first sentence of what uproot says."""
     text = " ".join(str(error).strip().split("\n\n")[0].split())
     return text[:200] or type(error).__name__
 

@@ -28,7 +28,7 @@ def write_root(
     *,
     edges: Mapping[str, Sequence[float]] | None = None,
 ) -> None:
-    """Write yields to a ROOT file: a TH1D for each region, sample and stage.
+    """Writes yields to a ROOT file: a TH1D for each region, sample and stage.
 
     The histograms are `REGION/prefit/SAMPLE` and `REGION/postfit/SAMPLE`, where `total` is the sum
     of all samples; the errors of bins are the standard deviations of the yields, with all
@@ -88,7 +88,7 @@ def write_root(
 
 
 def _histograms(channel):
-    """Name, values and errors of every histogram of a channel."""
+    """Returns name, values and errors of every histogram of a channel."""
     import numpy
 
     region = _part(channel["channel"])
@@ -104,12 +104,12 @@ def _histograms(channel):
 
 
 def _part(name: str) -> str:
-    """A name as one part of a path in the file."""
+    """Returns a name as one part of a path in the file."""
     return name.replace("/", "_").replace(";", "_") or "_"
 
 
 def _axes(channels, edges):
-    """The edges of the bins of each channel."""
+    """Returns the edges of the bins of each channel."""
     import numpy
 
     regions = [channel["channel"] for channel in channels]
@@ -127,7 +127,7 @@ def _axes(channels, edges):
 
 
 def _th1(values, errors, axis):
-    """A TH1D with these bins."""
+    """Returns a TH1D with these bins."""
     import numpy
     from uproot.writing.identify import to_TAxis, to_TH1x
 

@@ -30,7 +30,7 @@ def table(
     caption: str | None = None,
     label: str | None = None,
 ) -> str:
-    """Return a table of a result, or of one that was stored, without computing it again.
+    """Returns a table of a result, or of one that was stored, without computing it again.
 
     The numbers are those of the document. Those of a fit that did not converge are left out, and
     what the document hides stays hidden.

@@ -48,7 +48,7 @@ def hypotest(
     seed: int = 0,
     device: str = "auto",
 ) -> HypotestResult:
-    """Test a value of the parameter of interest by asymptotic formulas (arXiv:1007.1727).
+    """Tests a value of the parameter of interest by asymptotic formulas (arXiv:1007.1727).
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def hypotest_toys(
     progress: Progress = None,
     device: str = "auto",
 ) -> ToyHypotestResult:
-    """Test a value of the parameter of interest by toys.
+    """Tests a value of the parameter of interest by toys.
 
     Auxiliary data of toys fluctuate like the main bins. Toys are thrown at the conditional best
     fits to the data, and each is fitted.

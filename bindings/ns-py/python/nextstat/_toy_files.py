@@ -55,7 +55,8 @@ def save(fields: Mapping[str, Any], path: str) -> None:
 
 
 def _header(columns: list[tuple[Any, ...]], n_records: int) -> bytes:
-    """The header of a NumPy file, with room for any number of records as the command leaves it."""
+    """Returns the header of a NumPy file, with room for any number of records as the command leaves
+    it."""
 
     def text(n: int) -> str:
         return f"{{'descr': {columns}, 'fortran_order': False, 'shape': ({n},), }}"
@@ -127,7 +128,8 @@ def load(path: str) -> dict[str, Any]:
 
 
 def _identity_of(path: str) -> dict[str, Any]:
-    """The document beside the toys, in which everything that is read later has been checked."""
+    """Returns the document beside the toys, in which everything that is read later has been
+    checked."""
     if not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     if not os.path.exists(path + ".json"):
@@ -145,7 +147,8 @@ def _identity_of(path: str) -> dict[str, Any]:
 
 
 def _has_checksums(identity: dict[str, Any]) -> bool:
-    """Files of earlier versions have none, and those of later versions may have others."""
+    """Returns whether there are checksums of this kind: files of earlier versions have none, and
+    those of later versions may have others."""
     checksums = identity.get("checksums")
     return isinstance(checksums, dict) and checksums.get("algorithm") == _checksums.ALGORITHM
 
@@ -201,7 +204,8 @@ _CHECKSUM_FIELDS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
 
 
 def _columns(identity: dict[str, Any]) -> np.dtype:
-    """The type of a record: always the same columns, of which the uncertainty may be missing."""
+    """Returns the type of a record: always the same columns, of which the uncertainty may be
+    missing."""
     n_parameters = len(identity["settings"]["parameters"])
     columns: list[tuple[Any, ...]] = [("toy", "<u8"), ("status", "|u1"), ("nll", "<f8")]
     columns += [("poi_uncertainty", "<f8")] * any(column[0] == "poi_uncertainty" for column in identity["columns"])
@@ -209,7 +213,7 @@ def _columns(identity: dict[str, Any]) -> np.dtype:
 
 
 def _records(path: str, columns: np.dtype) -> np.ndarray:
-    """The records of a NumPy file, if they have these columns."""
+    """Returns the records of a NumPy file, if they have these columns."""
     with open(path, "rb") as file:
         try:
             shape, dtype = _header_of(file)

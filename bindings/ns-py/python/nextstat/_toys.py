@@ -83,7 +83,7 @@ def fit_toys(
     progress: Progress = None,
     device: str = "auto",
 ) -> ToysResult:
-    """Throw toys and fit each.
+    """Throws toys and fits each.
 
     Parameters
     ----------

@@ -72,7 +72,7 @@ class Binned:
 
 
 def read(histogram: Any, *, flow: str = "drop", place: str = "") -> Binned:
-    """The values, variances and bins of a histogram.
+    """Returns the values, variances and bins of a histogram.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def _bin(found):
 
 
 def _merged(values, ends, n_bins):
-    """`values` with the under- and overflow bins that `ends` says there are added to their
+    """Returns `values` with the under- and overflow bins that `ends` says there are added to their
     neighbours.
     """
     has_under, has_over = ends
@@ -201,7 +201,8 @@ class Sample:
         return self._channel._read(histogram, f"sample `{self.name}`, {kind} `{name}`, {side}").values
 
     def _widths(self, kind, name, uncertainties):
-        """Standard deviations of the bins (B): those given, or of the histogram's variances."""
+        """Returns standard deviations of the bins (B): those given, or of the histogram's
+        variances."""
         if uncertainties is not None:
             widths = self._channel._read(uncertainties, f"sample `{self.name}`, {kind} `{name}`, uncertainties").values
             for bin, width in enumerate(widths):
@@ -217,22 +218,22 @@ class Sample:
         return [math.sqrt(variance) for variance in self.nominal.variances]
 
     def normfactor(self, name: str) -> Sample:
-        """A free factor, such as the signal strength."""
+        """Returns a free factor, such as the signal strength."""
         return self._add("normfactor", name)
 
     def shapefactor(self, name: str) -> Sample:
-        """A free factor for every bin."""
+        """Returns a free factor for every bin."""
         return self._add("shapefactor", name)
 
     def lumi(self, name: str = "lumi") -> Sample:
-        """The factor of the integrated luminosity; its uncertainty is given to
+        """Returns the factor of the integrated luminosity; its uncertainty is given to
         `WorkspaceBuilder.workspace`.
         """
         return self._add("lumi", name)
 
     def normsys(self, name: str, uncertainty: float | None = None, *, up: float | None = None, down: float | None = None) -> Sample:
-        """An uncertainty of the rate: relative and the same both ways (`0.05`), or the factors `up`
-        and `down` (`1.09`, `0.92`).
+        """Returns an uncertainty of the rate: relative and the same both ways (`0.05`), or the
+        factors `up` and `down` (`1.09`, `0.92`).
         """
         place = self._place("normsys", name)
         if (uncertainty is None) == (up is None and down is None):
@@ -260,7 +261,7 @@ class Sample:
         smooth: str | None = None,
         threshold: float | None = None,
     ) -> Sample:
-        """An uncertainty of the shape by the histograms one standard deviation up and down.
+        """Returns an uncertainty of the shape by the histograms one standard deviation up and down.
 
         Parameters
         ----------
@@ -319,15 +320,15 @@ class Sample:
         return varied / nominal
 
     def staterror(self, uncertainties: Any = None, *, name: str | None = None) -> Sample:
-        """Uncertainties of simulated events, one parameter per bin that all samples of the channel
-        share; from the histogram's variances if not given.
+        """Returns uncertainties of simulated events, one parameter per bin that all samples of the
+        channel share; from the histogram's variances if not given.
         """
         name = f"staterror_{self._channel.name}" if name is None else name
         return self._add("staterror", name, self._widths("staterror", name, uncertainties))
 
     def shapesys(self, name: str, uncertainties: Any = None) -> Sample:
-        """Uncertainties of each bin by itself, of this sample alone; from the histogram's variances
-        if not given.
+        """Returns uncertainties of each bin by itself, of this sample alone; from the histogram's
+        variances if not given.
         """
         return self._add("shapesys", name, self._widths("shapesys", name, uncertainties))
 
@@ -382,7 +383,7 @@ class Channel:
         return binned
 
     def _check(self, binned, place, what):
-        """That the bins are those of every histogram before."""
+        """Refuses bins that are not those of every histogram before."""
         for bin, value in enumerate(binned.values):
             if not math.isfinite(value):
                 raise _error(place, f"bin {bin}: {value} is not a valid number of events")
@@ -485,8 +486,9 @@ class WorkspaceBuilder:
         bounds: Mapping[str, tuple[float, float]] | None = None,
         fixed: Mapping[str, float] | None = None,
     ) -> dict[str, Any]:
-        """The workspace as a dictionary. Modifiers that change nothing (a normsys with hi = lo = 1,
-        a histosys with nominal templates) are left out, as `nextstat.build.drop_no_ops` does.
+        """Returns the workspace as a dictionary. Modifiers that change nothing (a normsys with hi =
+        lo = 1, a histosys with nominal templates) are left out, as `nextstat.build.drop_no_ops`
+        does.
 
         Parameters
         ----------
@@ -525,7 +527,7 @@ class WorkspaceBuilder:
         bounds: Mapping[str, tuple[float, float]] | None = None,
         fixed: Mapping[str, float] | None = None,
     ) -> Model:
-        """The model of `workspace` with the same arguments."""
+        """Returns the model of `workspace` with the same arguments."""
         return model_of(self.workspace(poi=poi, measurement=measurement, lumi=lumi, init=init, bounds=bounds, fixed=fixed))
 
     def _parameters(self, lumi, init, bounds, fixed):
@@ -551,7 +553,7 @@ class WorkspaceBuilder:
                     yield channel, modifier
 
     def _sizes(self):
-        """Elements of each parameter, by its name."""
+        """Returns how many elements each parameter has, by its name."""
         vectors = ("staterror", "shapesys", "shapefactor")
         return {modifier["name"]: channel._n_bins[0] if modifier["type"] in vectors else 1 for channel, modifier in self._modifiers()}
 

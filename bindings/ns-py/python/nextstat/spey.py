@@ -47,7 +47,7 @@ class _Backend(BackendBase):
         return bool((self._signal > 0.0).any())
 
     def config(self, allow_negative_signal: bool = True, poi_upper_bound: float = 10.0) -> ModelConfig:
-        """Parameters, where they start and between which bounds they move."""
+        """Returns the parameters, where they start and between which bounds they move."""
         config, has_signal = self._model.config, self._signal != 0.0
         least = -float((self._background[has_signal] / self._signal[has_signal]).min(initial=np.inf))
         bounds = config.suggested_bounds()
@@ -56,8 +56,8 @@ class _Backend(BackendBase):
         return ModelConfig(config.poi_index, least, config.suggested_init(), bounds, config.par_names, config.suggested_fixed())
 
     def _data(self, expected: ExpectationType, data: ArrayLike | None) -> Any:
-        """Counts and auxiliary data: those given, what the background alone expects, or those
-        observed.
+        """Returns counts and auxiliary data: those given, what the background alone expects, or
+        those observed.
         """
         if data is not None:
             return np.asarray(data, dtype=float)
@@ -65,19 +65,19 @@ class _Backend(BackendBase):
         return np.concatenate([counts, self._model.config.auxdata])
 
     def expected_data(self, pars: ArrayLike) -> list[float]:
-        """Expected counts and auxiliary data at `pars` (P)."""
+        """Returns expected counts and auxiliary data at `pars` (P)."""
         return self._model.expected_data(pars).tolist()
 
     def get_logpdf_func(self, expected: ExpectationType = ExpectationType.observed, data: ArrayLike | None = None) -> Callable[[ArrayLike], float]:
-        """ln L as a function of the parameters (P)."""
+        """Returns ln L as a function of the parameters (P)."""
         data = self._data(expected, data)
         return lambda pars: float(self._model.logpdf(pars, data)[0])
 
     def get_objective_function(
         self, expected: ExpectationType = ExpectationType.observed, data: ArrayLike | None = None, do_grad: bool = True
     ) -> Callable[[ArrayLike], Any]:
-        """-2 ln L as a function of the parameters (P), as in spey-pyhf; with its gradient (P) if
-        `do_grad`.
+        """Returns -2 ln L as a function of the parameters (P), as in spey-pyhf; with its gradient
+        (P) if `do_grad`.
         """
         data = self._data(expected, data)
         if not do_grad:
@@ -90,12 +90,12 @@ class _Backend(BackendBase):
         return objective
 
     def get_hessian_logpdf_func(self, expected: ExpectationType = ExpectationType.observed, data: ArrayLike | None = None) -> Callable[[ArrayLike], Any]:
-        """The Hessian (P × P) of ln L as a function of the parameters (P)."""
+        """Returns the Hessian (P × P) of ln L as a function of the parameters (P)."""
         data = self._data(expected, data)
         return lambda pars: -self._model._hessian(pars, data)
 
     def get_sampler(self, pars: ArrayLike) -> Callable[..., Any]:
-        """A function that draws data at `pars` (P), with or without auxiliary data."""
+        """Returns a function that draws data at `pars` (P), with or without auxiliary data."""
         with_aux, without = self._model.make_pdf(pars), self._model.main_model.make_pdf(pars)
 
         def sampler(number_of_samples: int, include_auxiliary: bool = True) -> Any:
@@ -150,6 +150,6 @@ class UncorrelatedBackground(_Backend):
 
 
 def _yields(model: Model, channels: Sequence[Mapping[str, Any]]) -> Any:
-    """Nominal yields of all samples of `channels`, in the model's order of bins (B)."""
+    """Returns nominal yields of all samples of `channels`, in the model's order of bins (B)."""
     by_name = {channel["name"]: np.sum([sample["data"] for sample in channel["samples"]], axis=0) for channel in channels}
     return np.concatenate([by_name[name] for name in model.config.channels])

@@ -209,7 +209,7 @@ _LATER: dict[str, Callable[[RawFit], dict[str, Any]]] = {
 
 
 def _correlation(covariance: ndarray) -> ndarray:
-    """(P, P): 0 where there is no uncertainty, 1 on the diagonal."""
+    """Returns the correlations (P, P): 0 where there is no uncertainty, 1 on the diagonal."""
     import numpy as np
 
     widths = np.sqrt(np.diagonal(covariance))

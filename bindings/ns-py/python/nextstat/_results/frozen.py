@@ -83,7 +83,7 @@ class Poi(Record):
 
 
 def frozen_field(name: str, value: Any) -> Any:
-    """`frozen(value)` of the field `name`; a parameter of interest is a `Poi`."""
+    """Returns `frozen(value)` of the field `name`; a parameter of interest is a `Poi`."""
     if name == "poi" and isinstance(value, dict):
         return Poi(value)
     if name == "pois" and isinstance(value, (list, tuple)):
@@ -92,7 +92,7 @@ def frozen_field(name: str, value: Any) -> Any:
 
 
 def frozen(value: Any) -> Any:
-    """`value` with everything in it as it does not change: lists as tuples, dictionaries as
+    """Returns `value` with everything in it as it does not change: lists as tuples, dictionaries as
     records, arrays read-only for good.
     """
     kind = type(value)
@@ -107,7 +107,7 @@ def frozen(value: Any) -> Any:
 
 
 def _sealed(array: ndarray) -> ndarray:
-    """`array`, or a copy of it that NumPy refuses to make writable again."""
+    """Returns `array`, or a copy of it that NumPy refuses to make writable again."""
     import numpy
 
     if array.dtype.hasobject or _is_sealed(array):
@@ -116,7 +116,7 @@ def _sealed(array: ndarray) -> ndarray:
 
 
 def _is_sealed(array: Any) -> bool:
-    """Whether neither the array nor what its numbers belong to can be written to."""
+    """Returns whether neither the array nor what its numbers belong to can be written to."""
     import numpy
 
     while isinstance(array, numpy.ndarray):

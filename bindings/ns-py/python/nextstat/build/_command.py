@@ -106,7 +106,7 @@ def _tell(result: BuildResult, output: Output, options: argparse.Namespace) -> N
 
 
 def _said(error):
-    """What went wrong; of the system's errors the file comes first."""
+    """Returns what went wrong; of the system's errors the file comes first."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"cannot read or write `{error.filename}`: {error.strerror[:1].lower()}{error.strerror[1:]}"
     return str(error)

@@ -51,7 +51,7 @@ def _is_same(one, other):
 
 
 def _identity(path):
-    """What all names of a file have in common; None where there is no file."""
+    """Returns what all names of a file have in common; None where there is no file."""
     try:
         found = os.stat(path)
     except OSError:

@@ -39,7 +39,7 @@ class Document:
         return Node(self, (), self._value)
 
     def where(self, place: Place) -> str:
-        """What errors begin with."""
+        """Returns what errors begin with."""
         line = next((self._lines[place[:n]] for n in range(len(place), -1, -1) if place[:n] in self._lines), None)
         pointer = "".join(f"/{str(key).replace('~', '~0').replace('/', '~1')}" for key in place)
         found = [self.name, None if line is None else f"line {line}", pointer]
@@ -58,11 +58,11 @@ class Node:
         return f"<{self.document.where(self.place)}: {shown(self.value)}>"
 
     def where(self) -> str:
-        """What messages begin with."""
+        """Returns what messages begin with."""
         return self.document.where(self.place)
 
     def error(self, message: str, hint: str | None = None) -> WorkspaceError:
-        """An error with this place."""
+        """Returns an error with this place."""
         where = self.where()
         error = WorkspaceError(f"{where}: {message}" if where else message)
         return error if hint is None else with_hint(error, hint)
@@ -76,14 +76,14 @@ class Node:
             raise self.error(str(error), error.hint) from None
 
     def get(self, key: str) -> Node | None:
-        """The value of a key of a mapping; None where there is no such key."""
+        """Returns the value of a key of a mapping; None where there is no such key."""
         return Node(self.document, (*self.place, key), self.value[key]) if key in self.value else None
 
     def __getitem__(self, key: str) -> Node:
         return Node(self.document, (*self.place, key), self.value[key])
 
     def has_keys(self, known: Sequence[str], required: Sequence[str] = ()) -> Node:
-        """This node, if it is a mapping with known keys, and with all required ones."""
+        """Returns this node, if it is a mapping with known keys, and with all required ones."""
         if not isinstance(self.value, dict):
             raise self.error(f"expected keys with values, not {described(self.value)}", f"its keys are {listed(known)}")
         for key in self.value:
@@ -96,7 +96,7 @@ class Node:
         return self
 
     def items(self, at_least: int = 1) -> list[Node]:
-        """The values of a list."""
+        """Returns the values of a list."""
         if not isinstance(self.value, list):
             raise self.error(f"expected a list, not {described(self.value)}", "start each entry with `- `")
         if len(self.value) < at_least:
@@ -108,18 +108,18 @@ class Node:
         return nodes
 
     def items_or_one(self) -> list[Node]:
-        """The values of a list, or a value that is not a list by itself."""
+        """Returns the values of a list, or a value that is not a list by itself."""
         return self.items() if isinstance(self.value, list) else [self]
 
     def text(self) -> str:
-        """The value, if it is text."""
+        """Returns the value, if it is text."""
         if isinstance(self.value, str):
             return self.value
         hint = f'quote it: "{self.value}"' if isinstance(self.value, (int, float)) else None
         raise self.error(f"expected text, not {described(self.value)}", hint)
 
     def number(self) -> int | float:
-        """The value, if it is a finite number."""
+        """Returns the value, if it is a finite number."""
         if isinstance(self.value, (int, float)) and not isinstance(self.value, bool):
             if math.isfinite(self.value):
                 return self.value
@@ -127,25 +127,25 @@ class Node:
         raise self.error(f"expected a number, not {described(self.value)}", _number_hint(self.value))
 
     def flag(self) -> bool:
-        """The value, if it is True or False."""
+        """Returns the value, if it is True or False."""
         if isinstance(self.value, bool):
             return self.value
         raise self.error(f"expected True or False, not {described(self.value)}")
 
     def one_of(self, known: Sequence[str]) -> str:
-        """The value, if it is one of `known`."""
+        """Returns the value, if it is one of `known`."""
         found = self.text()
         if found not in known:
             raise self.error(f"unknown value `{found}`", did_you_mean(found, known) or f"there are {listed(known)}")
         return found
 
     def names(self) -> tuple[str, ...]:
-        """One text or several."""
+        """Returns a list of one text or several."""
         return tuple(node.text() for node in self.items_or_one())
 
 
 def _number_hint(value):
-    """What to write instead of a text that looks like a number."""
+    """Returns what to write instead of a text that looks like a number."""
     if not isinstance(value, str):
         return None
     try:
@@ -157,7 +157,7 @@ def _number_hint(value):
 
 
 def described(value: object) -> str:
-    """What messages call a value of a wrong type.
+    """Returns what messages call a value of a wrong type.
 
     >>> described({"a": 1}), described(None), described(0.5)
     ('a mapping', 'nothing', '`0.5`')
@@ -170,7 +170,7 @@ def described(value: object) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """A hint with the closest of the names that there are.
+    """Returns a hint with the closest of the names that there are.
 
     >>> did_you_mean("Symetrize", ["Symmetrize", "Samples"])
     'did you mean `Symmetrize`?'
@@ -181,7 +181,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
 
 
 def parse_yaml(text: str, name: str) -> Document:
-    """A configuration from YAML.
+    """Returns a configuration from YAML.
 
     Raises
     ------
@@ -218,7 +218,7 @@ def _yaml_error(error, name):
 
 
 def _constructed(loader, node, place, lines, name):
-    """The value of a node of YAML, with the lines of it and of all values in it."""
+    """Returns the value of a node of YAML, with the lines of it and of all values in it."""
     import yaml
 
     if len(place) > 50:
@@ -254,6 +254,6 @@ def _require_single_keys(node, name):
 
 
 def walk(nodes: Node | None) -> Iterator[Node]:
-    """The nodes of a list; none where there is no list."""
+    """Returns the nodes of a list; none where there is no list."""
     if nodes is not None:
         yield from nodes.items(at_least=0)

@@ -40,7 +40,7 @@ class Assembly:
         self.skipped: list[tuple[str, str, str]] = []
 
     def workspace(self) -> dict[str, Any]:
-        """The workspace, before anything is pruned or decorrelated."""
+        """Returns the workspace, before anything is pruned or decorrelated."""
         return {
             "channels": [self._channel(region) for region in self._config.regions],
             "measurements": [self._measurement()],
@@ -96,7 +96,8 @@ class Assembly:
         return modifiers
 
     def _parts(self, region, sample, systematic):
-        """Factors of the rate, and templates with the nominal number of events, up and down."""
+        """Returns factors of the rate, and templates with the nominal number of events, up and
+        down."""
         method = self._method(region, sample, systematic)
         pair = self._pair(region, sample, systematic, method)
         nominal = pair.nominal.values
@@ -114,7 +115,7 @@ class Assembly:
         return factors, shapes
 
     def _method(self, region, sample, systematic):
-        """How the templates are made symmetric: ``"mirror"``, ``"average"``, or None."""
+        """Returns how the templates are made symmetric: ``"mirror"``, ``"average"``, or None."""
         if systematic.down.symmetrize:
             return "mirror"
         rules = self._config.options.symmetrize
@@ -177,14 +178,15 @@ def _require_single_modifiers(region, sample, modifiers):
 
 
 def with_sample_path(config: Config, name: str, path: str) -> Config:
-    """A configuration whose sample `name` is in another place."""
+    """Returns a configuration whose sample `name` is in another place."""
     samples = tuple(replace(sample, overrides={**sample.overrides, "SamplePath": (path,)}) if sample.name == name else sample for sample in config.samples)
     return replace(config, samples=samples)
 
 
 def negative_bins(workspace: dict[str, Any], pairs: Iterable[TemplatePair]) -> list[str]:
-    """Warnings of templates with negative bins, as they are used: of nominal ones, with the number
-    of varied ones that are negative there, too, and of varied ones where the nominal one is not.
+    """Returns warnings of templates with negative bins, as they are used: of nominal ones, with the
+    number of varied ones that are negative there, too, and of varied ones where the nominal one is
+    not.
     """
     of_sample: dict[tuple[str, str], list[TemplatePair]] = {}
     for pair in pairs:

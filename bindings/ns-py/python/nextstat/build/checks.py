@@ -29,13 +29,13 @@ _INSPIRE = re.compile("ins[0-9]{7}")
 
 
 def names_of(node: Node, key: str) -> tuple[str, ...]:
-    """The names in a key of a mapping; none where there is no such key."""
+    """Returns the names in a key of a mapping; none where there is no such key."""
     found = node.get(key)
     return () if found is None else found.names()
 
 
 def checked(config: Config) -> Config:
-    """`config` with the warnings of what is allowed and probably not meant."""
+    """Returns `config` with the warnings of what is allowed and probably not meant."""
     for what in ("regions", "samples", "normfactors", "systematics"):
         _require_single_names(getattr(config, what))
     _require_one_data_sample(config)
@@ -80,7 +80,7 @@ def _parameters(config):
 
 
 def _require_single_kinds(config):
-    """That no name is used for parameters of two kinds."""
+    """Refuses a name that is used for parameters of two kinds."""
     known = {}
     for what, name, node in _named_parameters(config):
         first = known.setdefault(name, what)
@@ -90,7 +90,7 @@ def _require_single_kinds(config):
 
 
 def _named_parameters(config):
-    """Of every parameter: what it is of, its name, and the place of the name."""
+    """Returns, of every parameter, what it is of, its name, and the place of the name."""
     for region in config.regions:
         if any(sample.has_staterror and not sample.is_data and sample.choice.has_region(region.name) for sample in config.samples):
             yield "statistical errors", staterror_name(region.name), region.node["Name"]
@@ -103,7 +103,7 @@ def _named_parameters(config):
 
 
 def staterror_name(region: str) -> str:
-    """What the parameters of the statistical errors of a region are called."""
+    """Returns what the parameters of the statistical errors of a region are called."""
     return f"staterror_{region.replace(' ', '-')}"
 
 
@@ -152,7 +152,7 @@ def _require_single_points(config):
 
 
 def _require_rate(systematic):
-    """That something is left of the rate, and that the changes are not factors."""
+    """Refuses a change that leaves nothing of the rate, and factors in place of changes."""
     sides = {"up": systematic.up, "down": systematic.down}
     for name, side in sides.items():
         change = side.normalization
@@ -186,7 +186,8 @@ def _percent(change):
 
 
 def _unknown_choices(config):
-    """Names in choices and rules that nothing has: such a choice is smaller than it looks."""
+    """Warns of names in choices and rules that nothing has: such a choice is smaller than it
+    looks."""
     known = {
         "Regions": [one.name for one in config.regions],
         "Samples": [one.name for one in config.samples],

@@ -86,7 +86,7 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Config:
 
 
 def of_document(document: Document) -> Config:
-    """The configuration that a document describes."""
+    """Returns the configuration that a document describes."""
     root = document.root.has_keys(
         ("General", "Regions", "Samples", "NormFactors", "Systematics", "Nextstat"),
         ("General", "Regions", "Samples", "NormFactors"),
@@ -129,7 +129,8 @@ def _choice(node):
 
 
 def _overrides(node, keys=OVERRIDES):
-    """Settings of where templates are: text, and for a sample's path also a list of texts."""
+    """Returns settings of where templates are: text, and for a sample's path also a list of
+    texts."""
     found = {}
     for key in keys:
         value = node.get(key)
@@ -234,7 +235,7 @@ def _options(node):
 
 
 def _rules(node, keys, required, read):
-    """Rules with what they ask for: a list of them, or one."""
+    """Returns rules with what they ask for: a list of them, or one."""
     if node is None:
         return ()
     found = []

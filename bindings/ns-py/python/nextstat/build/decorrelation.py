@@ -20,7 +20,7 @@ BY = {"region": "channel", "channel": "channel", "sample": "sample"}
 
 
 def decorrelate(workspace: dict[str, Any], parameters: str | Sequence[str], by: str | Sequence[str]) -> dict[str, Any]:
-    """A new workspace in which parameters are separate in each region, sample, or both.
+    """Returns a new workspace in which parameters are separate in each region, sample, or both.
 
     The parameter `JES` becomes `JES_SR`, `JES_ttbar`, or `JES_SR_ttbar`; its settings in
     measurements (initial value, range, fixed) are those of each of them. `nextstat.decorrelate` has
@@ -61,7 +61,7 @@ def decorrelate(workspace: dict[str, Any], parameters: str | Sequence[str], by: 
 
 
 def _split(workspace, parameters, by):
-    """The workspace with parameters split by channel or by sample, and their new names."""
+    """Returns the workspace with parameters split by channel or by sample, and their new names."""
     try:
         text, report = _nextstat.decorrelate(json_bytes(workspace), {"parameters": parameters, "by": by})
     except WorkspaceError as error:

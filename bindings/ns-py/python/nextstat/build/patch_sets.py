@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def without_samples(workspace: dict[str, Any], samples: Sequence[str]) -> dict[str, Any]:
-    """A workspace without some samples: the background of a signal's workspace.
+    """Returns a workspace without some samples: the background of a signal's workspace.
 
     Measurements are as they were, since patches bring the parameter of interest with the signal.
 
@@ -46,7 +46,7 @@ def patch_set(
     description: str = "Signals",
     hepdata: str = "ins0000000",
 ) -> dict[str, Any]:
-    """A patch set that makes the workspaces `signals` of the workspace `background`.
+    """Returns a patch set that makes the workspaces `signals` of the workspace `background`.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def patch_set(
 
 
 def _patch(background, workspace, name):
-    """The operations that add the samples of a signal, each at its index."""
+    """Returns the operations that add the samples of a signal, each at its index."""
     before = [channel["name"] for channel in background["channels"]]
     if [channel["name"] for channel in workspace["channels"]] != before:
         raise WorkspaceError(f"signal `{name}`: the channels are not those of the background")

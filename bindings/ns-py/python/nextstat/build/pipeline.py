@@ -56,15 +56,15 @@ class BuildResult:
     warnings: tuple[str, ...] = ()
 
     def model(self) -> Model:
-        """The model of the workspace."""
+        """Returns the model of the workspace."""
         return model_of(self.workspace)
 
     def text(self) -> str:
-        """The workspace as JSON, with sorted keys."""
+        """Returns the workspace as JSON, with sorted keys."""
         return json.dumps(self.workspace, indent=4, sort_keys=True) + "\n"
 
     def summary(self) -> str:
-        """What was built, in a few lines."""
+        """Returns what was built, in a few lines."""
         channels = self.workspace["channels"]
         samples = {sample["name"] for channel in channels for sample in channel["samples"]}
         bins = sum(len(channel["samples"][0]["data"]) for channel in channels)
@@ -76,7 +76,8 @@ class BuildResult:
         return "\n".join(lines)
 
     def record(self) -> dict[str, Any]:
-        """What was done to every pair of templates, and what was left out and why, for JSON."""
+        """Returns what was done to every pair of templates, and what was left out and why, for
+        JSON."""
         return {
             "pairs": [_pair_record(pair) for pair in self.pairs],
             "removed": [one.document() for one in self.removed],
@@ -202,14 +203,14 @@ def _built(config: Config, source: Source, warnings: tuple[str, ...] | list[str]
 
 
 def _entries(config, key):
-    """The places of the entries of a key of `Nextstat`."""
+    """Returns the places of the entries of a key of `Nextstat`."""
     own = config.document.root.get("Nextstat")
     found = None if own is None else own.get(key)
     return [] if found is None else found.items_or_one()
 
 
 def _pruned(pairs, removed):
-    """The pairs of templates without the rates and shapes that were left out."""
+    """Returns the pairs of templates without the rates and shapes that were left out."""
     by_place: dict[tuple[str, str, str], list[Removal]] = {}
     for one in removed:
         by_place.setdefault((one.channel, one.sample, one.modifier), []).append(one)
@@ -224,7 +225,7 @@ def _pruned(pairs, removed):
 
 
 def _no_ops(workspace):
-    """A warning of modifiers that change nothing and were kept."""
+    """Returns a warning of modifiers that change nothing and were kept."""
     kept = sum(
         effect(modifier, sample["data"]) <= NO_CHANGE for channel in workspace["channels"] for sample in channel["samples"] for modifier in sample["modifiers"]
     )

@@ -70,12 +70,13 @@ class Removal:
         return f"{what} {self.effect:.2g}, below {self.threshold:g}"
 
     def document(self) -> dict[str, Any]:
-        """A dictionary for JSON."""
+        """Returns a dictionary for JSON."""
         return {**asdict(self), "bins": list(self.bins), "reason": self.reason}
 
 
 def effect(modifier: dict[str, Any], nominal: Sequence[float]) -> float:
-    """The effect of a normsys or a histosys; infinity for other kinds, which are never left out.
+    """Returns the effect of a normsys or a histosys; infinity for other kinds, which are never left
+    out.
 
     Examples
     --------
@@ -91,7 +92,7 @@ def effect(modifier: dict[str, Any], nominal: Sequence[float]) -> float:
 
 
 def _change(varied, nominal):
-    """The largest relative change; infinity if a bin without events gets some."""
+    """Returns the largest relative change; infinity if a bin without events gets some."""
     varied, nominal = numpy.asarray(varied, dtype=float), numpy.asarray(nominal, dtype=float)
     differs = varied != nominal
     if (differs & (nominal == 0.0)).any():
@@ -181,7 +182,7 @@ def _threshold(name, value):
 
 
 def _without(workspace: Workspace, removal_of: Callable[..., Removal | None]) -> tuple[Workspace, list[Removal]]:
-    """The workspace without the modifiers for which `removal_of` returns a record."""
+    """Returns the workspace without the modifiers for which `removal_of` returns a record."""
     found, removed = copy.deepcopy(workspace), []
     for channel in found["channels"]:
         for sample in channel["samples"]:
@@ -192,7 +193,7 @@ def _without(workspace: Workspace, removal_of: Callable[..., Removal | None]) ->
 
 
 def _without_settings(workspace, names):
-    """The workspace without settings of those parameters that no sample has any more."""
+    """Returns the workspace without settings of those parameters that no sample has any more."""
     left = {modifier["name"] for channel in workspace["channels"] for sample in channel["samples"] for modifier in sample["modifiers"]}
     for measurement in workspace["measurements"]:
         config = measurement["config"]

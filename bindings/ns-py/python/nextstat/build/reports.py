@@ -66,8 +66,8 @@ def report(result: BuildResult, folder: str | os.PathLike[str], *, format: str =
 
 
 def written(config: Config, folder: str | os.PathLike[str], format: str) -> list[Path]:
-    """The files that `report` writes of what is built, and perhaps some more: of templates that
-    turn out to be empty there is no figure.
+    """Returns the files that `report` writes of what is built, and perhaps some more: of templates
+    that turn out to be empty there is no figure.
     """
     root = Path(folder)
     parts = ((region.name, sample.name, systematic.name) for region, sample, systematic, side in wanted(config) if side == "Up")
@@ -75,8 +75,8 @@ def written(config: Config, folder: str | os.PathLike[str], format: str) -> list
 
 
 def _file_names(parts):
-    """A file name for each region, sample and systematic, different from all others also where case
-    does not count.
+    """Returns a file name for each region, sample and systematic, different from all others also
+    where case does not count.
     """
     seen: dict[str, int] = {}
     for names in parts:
@@ -100,8 +100,8 @@ def _style() -> Any:
 
 
 def draw_pair(pair: TemplatePair) -> Figure:
-    """A figure of the templates of a systematic: contents above, their ratio to the nominal ones
-    below. Dashed lines are templates as they were read, full lines as they are used.
+    """Returns a figure of the templates of a systematic: contents above, their ratio to the nominal
+    ones below. Dashed lines are templates as they were read, full lines as they are used.
     """
     style = _style()
     figure, (main, ratio) = style.pyplot.subplots(2, 1, figsize=(6.4, 5.4), sharex=True, height_ratios=(2.0, 1.4), layout="constrained")
@@ -119,7 +119,8 @@ def draw_pair(pair: TemplatePair) -> Figure:
 
 
 def _sides(pair):
-    """Label, contents as read (None if there were none) and as used, and the colour's name."""
+    """Returns label, contents as read (None if there were none) and as used, and the colour's
+    name."""
     yield "up", pair.up.values, pair.varied[0], "UP"
     yield "down", None if pair.down is None else pair.down.values, pair.varied[1], "DOWN"
 
@@ -160,7 +161,7 @@ def _draw_ratios(axes: Axes, pair, edges, style):
 
 
 def _percent(values, nominal):
-    """Relative differences in percent; NaN where the nominal content is zero."""
+    """Returns relative differences in percent; NaN where the nominal content is zero."""
     return 100.0 * numpy.divide(values - nominal, nominal, out=numpy.full(len(nominal), numpy.nan), where=nominal != 0.0)
 
 
@@ -168,7 +169,8 @@ def _percent(values, nominal):
 
 
 def overview(result: BuildResult) -> Figure:
-    """A figure of what each systematic does to each sample of each region, and of what is left."""
+    """Returns a figure of what each systematic does to each sample of each region, and of what is
+    left."""
     style = _style()
     systematics, columns = _systematics(result), _columns(result)
     colours = (style.COLOURS[0], style.COLOURS[9], style.COLOURS[7], style.COLOURS[3], "white")
@@ -193,7 +195,8 @@ def overview(result: BuildResult) -> Figure:
 
 
 def _modifiers(result) -> Iterator[tuple[str, str, str, str]]:
-    """Channel, sample, name and kind of all systematics, also of those that were left out."""
+    """Returns channel, sample, name and kind of all systematics, also of those that were left
+    out."""
     for channel in result.before["channels"]:
         for sample in channel["samples"]:
             for modifier in sample["modifiers"]:
@@ -205,7 +208,7 @@ def _modifiers(result) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _systematics(result):
-    """Names of all systematics."""
+    """Returns names of all systematics."""
     return list(dict.fromkeys(name for _, _, name, _ in _modifiers(result)))
 
 
@@ -214,7 +217,7 @@ def _columns(result):
 
 
 def _states(result):
-    """The index in `_STATES` by channel, sample and name."""
+    """Returns the index in `_STATES` by channel, sample and name."""
     left: dict[tuple[str, str, str], set[str]] = {}
     for *place, kind in _modifiers(result):
         left.setdefault(tuple(place), set()).add(kind)

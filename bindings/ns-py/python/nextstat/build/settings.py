@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def matches(patterns: Sequence[str], *names: str) -> bool:
-    """Whether one of the names has a pattern (`JES_*`); without patterns all have."""
+    """Returns whether one of the names has a pattern (`JES_*`); without patterns all have."""
     return not patterns or any(name == pattern or fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
 
@@ -28,11 +28,11 @@ class Choice:
     not_samples: tuple[str, ...] = ()
 
     def has_region(self, name: str) -> bool:
-        """Whether the region is chosen."""
+        """Returns whether the region is chosen."""
         return (not self.regions or name in self.regions) and name not in self.not_regions
 
     def has_sample(self, name: str) -> bool:
-        """Whether the sample is chosen."""
+        """Returns whether the sample is chosen."""
         return (not self.samples or name in self.samples) and name not in self.not_samples
 
 
@@ -45,7 +45,8 @@ class Rule:
     regions: tuple[str, ...] = ()
 
     def applies(self, region: str, sample: str, *systematic: str) -> bool:
-        """Whether the rule is for a sample of a region and a systematic with these names."""
+        """Returns whether the rule is for a sample of a region and a systematic with these
+        names."""
         return matches(self.regions, region) and matches(self.samples, sample) and matches(self.systematics, *systematic)
 
 

@@ -33,7 +33,7 @@ _FEWEST = 3
 
 
 def smooth_353qh(values: ArrayLike, times: int = 1) -> NDArray[numpy.float64]:
-    """`values` after "353QH, twice", `times` times.
+    """Returns `values` after "353QH, twice", `times` times.
 
     The results are those of `TH1::SmoothArray(n, values, times)`: if no value is negative, negative
     results are set to zero, and fewer than three values are returned as they are.
@@ -69,7 +69,7 @@ def smooth_353qh(values: ArrayLike, times: int = 1) -> NDArray[numpy.float64]:
 
 
 def _pass_353qh(values):
-    """One pass: medians, quadratic interpolation, mean."""
+    """Smooths once: medians, quadratic interpolation, mean."""
     return _running_mean(_interpolated(_medians_353(values)))
 
 
@@ -85,7 +85,7 @@ def _medians_353(values):
 
 
 def _running_median(values, width):
-    """Medians of `width` (odd) neighbours; the ends, which have too few, are kept."""
+    """Returns medians of `width` (odd) neighbours; the ends, which have too few, are kept."""
     result = values.copy()
     if len(values) >= width:
         half = width // 2
@@ -98,7 +98,8 @@ def _median_of(*three):
 
 
 def _interpolated(values):
-    """`values` with plateaus of three points at a peak or in a valley replaced by a parabola."""
+    """Returns `values` with plateaus of three points at a peak or in a valley replaced by a
+    parabola."""
     result = values.copy()
     for middle in range(2, len(values) - 2):
         level = values[middle]
@@ -122,7 +123,7 @@ def _running_mean(values):
 
 
 def smooth_ratio(varied: ArrayLike, nominal: ArrayLike, times: int = 1) -> NDArray[numpy.float64]:
-    """A varied template whose ratio to the nominal one is smoothed with `smooth_353qh`.
+    """Returns a varied template whose ratio to the nominal one is smoothed with `smooth_353qh`.
 
     The number of events of the varied template is kept. A bin that is empty in both has no ratio:
     it is left out, so that its neighbours are next to each other, and stays empty.
@@ -153,13 +154,13 @@ def smooth_ratio(varied: ArrayLike, nominal: ArrayLike, times: int = 1) -> NDArr
 
 
 def _total(values):
-    """The sum from the first bin to the last, one after the other."""
+    """Returns the sum from the first bin to the last, one after the other."""
     return values.cumsum()[-1]
 
 
 def merged_bins(templates: Sequence[tuple[ArrayLike, ArrayLike]], threshold: float) -> list[tuple[int, int]]:
-    """Ranges of bins (first, after the last) in which the relative statistical error of every
-    template is at most `threshold`.
+    """Returns ranges of bins (first, after the last) in which the relative statistical error of
+    every template is at most `threshold`.
 
     Bins are merged from the last to the first, since spectra fall; what is left at the beginning
     joins the range after it.
@@ -196,8 +197,8 @@ def _relative_error(values, errors):
 
 
 def smooth_by_rebinning(varied: ArrayLike, nominal: ArrayLike, ranges: Sequence[tuple[int, int]]) -> NDArray[numpy.float64]:
-    """A varied template whose ratio to the nominal one is constant in each of `ranges`, which are
-    those of `merged_bins`.
+    """Returns a varied template whose ratio to the nominal one is constant in each of `ranges`,
+    which are those of `merged_bins`.
 
     The numbers of events of the varied template in each range are kept. A range in which the
     nominal template has none is left as it is.

@@ -27,7 +27,7 @@ class Source(Protocol):
     """What returns the template of a sample in a region: nominal, or of a side of a systematic."""
 
     def template(self, region: Region, sample: SampleConfig, systematic: Systematic | None, side: str | None) -> Template:
-        """The template; `side` is ``"Up"`` or ``"Down"``."""
+        """Returns the template; `side` is ``"Up"`` or ``"Down"``."""
 
 
 def _variation(systematic: Systematic | None, side: str | None) -> Variation | None:
@@ -40,7 +40,7 @@ def _place(region, sample, systematic, side):
 
 
 def _where(region, sample, systematic, side):
-    """The places in the configuration and in the model that errors name."""
+    """Returns the places in the configuration and in the model that errors name."""
     variation = _variation(systematic, side)
     node = sample.node if variation is None else variation.node
     where, place = node.where(), _place(region, sample, systematic, side)
@@ -48,15 +48,15 @@ def _where(region, sample, systematic, side):
 
 
 def _settings(region: Region, sample: SampleConfig, systematic: Systematic | None, side: str | None) -> dict[str, Any]:
-    """All settings of a template: those of a variation win over those of the sample, which win over
-    those of the region.
+    """Returns all settings of a template: those of a variation win over those of the sample, which
+    win over those of the region.
     """
     variation = _variation(systematic, side)
     return {**region.overrides, **sample.overrides, **({} if variation is None else variation.overrides)}
 
 
 def _filled(path, settings, region, sample):
-    """A path with its placeholders replaced, where `SamplePath` is one text."""
+    """Returns a path with its placeholders replaced, where `SamplePath` is one text."""
     for key, owner in (("RegionPath", region), ("SamplePath", sample)):
         if f"{{{key}}}" in path:
             if key not in settings:
@@ -66,7 +66,8 @@ def _filled(path, settings, region, sample):
 
 
 def wanted(config: Config) -> Iterator[tuple[Region, SampleConfig, Systematic | None, str | None]]:
-    """The templates that a configuration may need: their region, sample, systematic and side."""
+    """Returns the templates that a configuration may need: their region, sample, systematic and
+    side."""
     for region in config.regions:
         for sample in config.samples:
             if not (sample.is_data or sample.choice.has_region(region.name)):
@@ -95,14 +96,14 @@ class HistogramSource:
         return template_of(read(found, place=where))
 
     def files(self) -> Iterator[str]:
-        """The files that templates are read from; some more than once."""
+        """Returns the files that templates are read from; some more than once."""
         for one in wanted(self._config):
             parts = split_path(self.path(*one))
             if parts is not None:
                 yield parts[0]
 
     def path(self, region: Region, sample: SampleConfig, systematic: Systematic | None, side: str | None) -> str:
-        """The path of the histogram, with all placeholders replaced."""
+        """Returns the path of the histogram, with all placeholders replaced."""
         settings = {"VariationPath": self._config.variation_path, **_settings(region, sample, systematic, side)}
         variation = _variation(systematic, side)
         # cabinetry reads all variations from the region's own folder.
@@ -134,20 +135,20 @@ class TreeSource:
         return filled(found[0], weights, numpy.asarray(region.binning, dtype=float))
 
     def files(self) -> Iterator[str]:
-        """The files that templates are filled from; some more than once."""
+        """Returns the files that templates are filled from; some more than once."""
         for region, sample, systematic, side in wanted(self._config):
             for file in self._paths(_settings(region, sample, systematic, side), region, sample):
                 yield from files_of(file)
 
     def _paths(self, settings, region, sample):
-        """The files of a template, which may have wildcards."""
+        """Returns the files of a template, which may have wildcards."""
         # Without `SamplePath` there is one file.
         for path in settings.get("SamplePath", ("",)):
             known = {**settings, "SamplePath": path} if "SamplePath" in settings else settings
             yield _filled(self._config.input_path, known, region, sample)
 
     def _columns(self, settings, expressions, region, sample, where):
-        """Values of the expressions in all files, one after the other."""
+        """Returns values of the expressions in all files, one after the other."""
         files = self._paths(settings, region, sample)
         parts = [self._files.columns(file, settings["Tree"], expressions, settings.get("Filter"), where) for file in files]
         return [numpy.concatenate(part) for part in zip(*parts)]
@@ -161,7 +162,7 @@ class TreeSource:
 
 
 def _number(weight):
-    """The number that a weight is; None for an expression."""
+    """Returns the number that a weight is; None for an expression."""
     try:
         return 1.0 if weight is None else float(weight)
     except ValueError:
@@ -169,7 +170,7 @@ def _number(weight):
 
 
 def filled(observables: Any, weights: Any, edges: Any) -> Template:
-    """A histogram of events. A bin has its lower edge and not its upper one.
+    """Returns a histogram of events. A bin has its lower edge and not its upper one.
 
     Parameters
     ----------
@@ -217,7 +218,7 @@ class CheckedSource:
         self._first: dict[str, tuple[Template, str]] = {}
 
     def template(self, region: Region, sample: SampleConfig, systematic: Systematic | None, side: str | None) -> Template:
-        """The template of the source, checked."""
+        """Returns the template of the source, checked."""
         key = (region.name, sample.name, None if systematic is None else systematic.name, side)
         if key not in self._found:
             found = self._source.template(region, sample, systematic, side)
@@ -238,7 +239,8 @@ class CheckedSource:
 
 
 def source_of(config: Config, files: RootFiles) -> HistogramSource | TreeSource:
-    """What a configuration reads: histograms if `InputPath` names an object in a file, or trees."""
+    """Returns what a configuration reads: histograms if `InputPath` names an object in a file, or
+    trees."""
     kind = config.options.inputs
     if kind is None:
         kind = "ntuples" if split_path(config.input_path) is None else "histograms"
@@ -246,7 +248,8 @@ def source_of(config: Config, files: RootFiles) -> HistogramSource | TreeSource:
 
 
 def unused_settings(config: Config) -> list[str]:
-    """Warnings of paths that `InputPath` has no placeholder for, or that only trees have."""
+    """Returns warnings of paths that `InputPath` has no placeholder for, or that only trees
+    have."""
     found = []
     if split_path(config.input_path) is not None:
         sides = [side for one in config.systematics for side in (one.up, one.down) if "RegionPath" in side.overrides]

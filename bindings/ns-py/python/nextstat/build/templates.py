@@ -69,12 +69,13 @@ class TemplatePair:
     steps: tuple[str, ...] = ()
 
     def with_step(self, step: str, up: Array, down: Array) -> TemplatePair:
-        """The same templates after one more step."""
+        """Returns the same templates after one more step."""
         return replace(self, varied=(up, down), steps=(*self.steps, step))
 
 
 def mirrored(nominal: ArrayLike, up: ArrayLike) -> tuple[Array, Array]:
-    """The templates up and down where only `up` is known: rate and shape are mirrored separately.
+    """Returns the templates up and down where only `up` is known: rate and shape are mirrored
+    separately.
 
     With r = Σu/Σn the factor up is r and the factor down 2 - r; the template u/r has the nominal
     number of events, and its mirror image is 2n - u/r. For r = 1 that is d = 2n - u.
@@ -101,7 +102,7 @@ def mirrored(nominal: ArrayLike, up: ArrayLike) -> tuple[Array, Array]:
 
 
 def mirrored_parts(nominal: ArrayLike, up: ArrayLike) -> tuple[tuple[float, float], tuple[Array, Array]]:
-    """The factors, and the templates with the nominal number of events, of `mirrored`."""
+    """Returns the factors, and the templates with the nominal number of events, of `mirrored`."""
     nominal, up = numpy.asarray(nominal, dtype=float), numpy.asarray(up, dtype=float)
     factor = rate_factor(nominal, up)
     shape = up / factor
@@ -109,7 +110,7 @@ def mirrored_parts(nominal: ArrayLike, up: ArrayLike) -> tuple[tuple[float, floa
 
 
 def averaged(nominal: ArrayLike, up: ArrayLike, down: ArrayLike) -> tuple[Array, Array]:
-    """Templates with the same change up and down: n ± (u - d)/2.
+    """Returns templates with the same change up and down: n ± (u - d)/2.
 
     Parameters
     ----------
@@ -133,8 +134,8 @@ def averaged(nominal: ArrayLike, up: ArrayLike, down: ArrayLike) -> tuple[Array,
 
 
 def split(nominal: ArrayLike, varied: ArrayLike) -> tuple[float, Array]:
-    """The factor of the rate of a varied template, and the template with the nominal number of
-    events: r = Σu/Σn and u/r.
+    """Returns the factor of the rate of a varied template, and the template with the nominal number
+    of events: r = Σu/Σn and u/r.
 
     Raises
     ------
@@ -154,7 +155,7 @@ def split(nominal: ArrayLike, varied: ArrayLike) -> tuple[float, Array]:
 
 
 def rate_factor(nominal: ArrayLike, varied: ArrayLike) -> float:
-    """Σu/Σn, with sums from the first bin to the last."""
+    """Returns Σu/Σn, with sums from the first bin to the last."""
     before, after = (float(numpy.cumsum(numpy.asarray(values, dtype=float))[-1]) for values in (nominal, varied))
     if before == 0.0 or after == 0.0:
         raise ParameterError(f"{after:g} events against {before:g} nominal ones make no factor of the rate")
@@ -162,7 +163,7 @@ def rate_factor(nominal: ArrayLike, varied: ArrayLike) -> float:
 
 
 def smoothed(pair: TemplatePair, algorithm: str, threshold: float) -> TemplatePair:
-    """`pair` with smoothed templates; `threshold` is the relative error of ``"rebin"``."""
+    """Returns `pair` with smoothed templates; `threshold` is the relative error of ``"rebin"``."""
     sides = [side for side in (pair.up, pair.down) if side is not None]
     if algorithm == "rebin":
         ranges = merged_bins([(side.values, side.errors) for side in (pair.nominal, *sides)], threshold)
@@ -175,7 +176,7 @@ def smoothed(pair: TemplatePair, algorithm: str, threshold: float) -> TemplatePa
 
 
 def template_of(binned: Any) -> Template:
-    """A template from the values, variances and bins of a histogram.
+    """Returns a template from the values, variances and bins of a histogram.
 
     Without variances the errors are those of counts, the square root of the contents.
     """

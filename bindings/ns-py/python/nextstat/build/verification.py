@@ -46,7 +46,7 @@ def require_patch_set(config: Config, patches: dict[str, Any]) -> None:
 
 
 def _keys(error):
-    """The keys of the first pointer in a message; none without one."""
+    """Returns the keys of the first pointer in a message; none without one."""
     found = _POINTER.search(str(error))
     return [] if found is None else found.group().split("/")[1:]
 
@@ -56,7 +56,7 @@ def _placed(node: Node, error):
 
 
 def _of_workspace(config, workspace, keys) -> Node:
-    """The place in the configuration that has made a place in the workspace."""
+    """Returns the place in the configuration that has made a place in the workspace."""
     root = config.document.root
     match keys:
         case ["channels", channel, "samples", sample, "modifiers", modifier, *more]:
@@ -82,7 +82,7 @@ def _named(items, name):
 
 
 def _of_modifier(config, region, sample, modifier, keys):
-    """The place of a modifier, or of that side of it that the last keys name."""
+    """Returns the place of a modifier, or of that side of it that the last keys name."""
     if modifier["type"] == "staterror":
         return _named(config.samples, sample)
     if modifier["type"] not in ("normsys", "histosys"):
@@ -98,7 +98,7 @@ def _of_modifier(config, region, sample, modifier, keys):
 
 
 def _of_parameter(config, name):
-    """The place of the factor or the systematic that a parameter belongs to."""
+    """Returns the place of the factor or the systematic that a parameter belongs to."""
     lumi = config.document.root["Nextstat"]["Lumi"] if config.options.lumi is not None else None
     if lumi is not None and name == config.options.lumi.name:
         return lumi
@@ -108,7 +108,7 @@ def _of_parameter(config, name):
 
 
 def _of_patch_set(config, keys):
-    """The place in the configuration that has made a place in the patch set."""
+    """Returns the place in the configuration that has made a place in the patch set."""
     node = config.document.root["Nextstat"]["PatchSet"]
     match keys:
         case ["patches", index, "metadata", key, *_] if key in ("name", "values"):

@@ -93,7 +93,7 @@ def fit_toys(
     progress: Progress = None,
     **options: Any,
 ) -> ToysResult:
-    """`nextstat.fit_toys` in parts: ranges of toys.
+    """Runs `nextstat.fit_toys` in parts: ranges of toys.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def hypotest_toys(
     progress: Progress = None,
     **options: Any,
 ) -> ToyHypotestResult:
-    """`nextstat.hypotest_toys` in parts: ranges of the toys of both hypotheses.
+    """Runs `nextstat.hypotest_toys` in parts: ranges of the toys of both hypotheses.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def ranking(
     progress: Progress = None,
     **options: Any,
 ) -> RankingResult:
-    """`nextstat.ranking` in parts: shares of the parameters.
+    """Runs `nextstat.ranking` in parts: shares of the parameters.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def profile_scan(
     progress: Progress = None,
     **options: Any,
 ) -> ScanResult:
-    """`nextstat.profile_scan` of two parameters in parts: rows of the grid.
+    """Runs `nextstat.profile_scan` of two parameters in parts: rows of the grid.
 
     A scan of one parameter is a chain of fits, each of which starts from the one before: `run_all`
     does many of them side by side.
@@ -294,7 +294,7 @@ def run_all(
     progress: Progress = None,
     **options: Any,
 ) -> dict[Any, Result]:
-    """One function of the package on many models, or on one with many settings.
+    """Calls one function of the package on many models, or on one with many settings.
 
     Parameters
     ----------
@@ -360,7 +360,7 @@ def signal_grid(
     progress: Progress = None,
     **options: Any,
 ) -> dict[str, Result]:
-    """One function of the package for every signal of a patch set.
+    """Calls one function of the package for every signal of a patch set.
 
     The workspace is sent to a worker once, then only patches.
 

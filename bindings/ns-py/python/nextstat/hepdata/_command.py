@@ -88,7 +88,7 @@ def _say(text):
 
 
 def _said(error):
-    """What went wrong; of the system's errors the file comes first."""
+    """Returns what went wrong; of the system's errors the file comes first."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"cannot read or write `{error.filename}`: {error.strerror[:1].lower()}{error.strerror[1:]}"
     return str(error)

@@ -62,7 +62,7 @@ def submission(
     keywords: Mapping[str, Sequence[str | float]] | None = None,
     edges: Mapping[str, Sequence[float]] | None = None,
 ) -> Submission:
-    """Write a submission to HEPData: a table for each result, and the workspace.
+    """Writes a submission to HEPData: a table for each result, and the workspace.
 
     Yields have a table for each region; a fit has its parameters, and correlations and covariance
     if it has them; limits and tests have their bands as errors, with a row for each patch of a

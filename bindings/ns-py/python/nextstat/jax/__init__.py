@@ -66,7 +66,7 @@ def _shape(quantity: Quantity) -> tuple[int, ...]:
 
 
 def _called(quantity: Quantity, session: DifferentiableSession, inputs: Any, mu: Any, gradient: bool) -> Any:
-    """The callback: one row of inputs."""
+    """Computes one row of inputs on the host."""
 
     def compute(inputs: Any, mu: Any) -> Any:
         rows = np.ascontiguousarray(inputs, dtype=np.float64).reshape(1, -1)
@@ -112,7 +112,8 @@ _evaluated.defvjp(_forward, _backward)
 
 @partial(jax.custom_vjp, nondiff_argnums=(0, 1))
 def _with_gradient(quantity: Quantity, session: DifferentiableSession, inputs: Any, mu: Any) -> Any:
-    """The value and its gradient, which can be differentiated where second derivatives are given.
+    """Returns the value and its gradient, which can be differentiated where second derivatives are
+    given.
     """
     return _called(quantity, session, inputs, mu, True)
 
@@ -136,7 +137,7 @@ _with_gradient.defvjp(_with_gradient_forward, _with_gradient_backward)
 
 @partial(jax.custom_vjp, nondiff_argnums=(0, 1))
 def _product(quantity: Quantity, session: DifferentiableSession, inputs: Any, mu: Any, along: Any, along_mu: Any) -> Any:
-    """The product of the Hessian by inputs and tested value with a direction."""
+    """Returns the product of the Hessian by inputs and tested value with a direction."""
     dtype = along.dtype
 
     def compute(inputs: Any, mu: Any, along: Any, along_mu: Any) -> Any:
@@ -150,7 +151,7 @@ def _product(quantity: Quantity, session: DifferentiableSession, inputs: Any, mu
 
 @partial(jax.custom_vjp, nondiff_argnums=(0, 1))
 def _with_gradient_twice(quantity: Quantity, session: DifferentiableSession, inputs: Any, mu: Any) -> Any:
-    """The value and its gradient where both derivatives have been taken."""
+    """Returns the value and its gradient where both derivatives have been taken."""
     return _called(quantity, session, inputs, mu, True)
 
 
@@ -209,7 +210,7 @@ _nll.defvjp(_nll_forward, _nll_backward)
 
 
 def nll(session: DifferentiableSession, params: Any, inputs: Any) -> Any:
-    """-ln L of the data at `params` (P) and `inputs` (M).
+    """Returns -ln L of the data at `params` (P) and `inputs` (M).
 
     Outside the domain it is +∞, with gradients of NaN.
     """

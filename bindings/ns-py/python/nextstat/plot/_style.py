@@ -28,21 +28,22 @@ NEUTRAL = "0.45"
 
 
 def new_axes(ax, width, height):
-    """`ax`, or the axes of a new figure of so many inches."""
+    """Returns `ax`, or the axes of a new figure of so many inches."""
     if ax is not None:
         return axes_of(ax)
     return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
 
 
 def axes_of(ax):
-    """`ax` if it can be drawn on."""
+    """Returns `ax` if it can be drawn on."""
     if not hasattr(ax, "plot") or not hasattr(ax, "figure"):
         raise TypeError(f"`ax` must be axes of matplotlib, not `{shown(ax)}`")
     return ax
 
 
 def literal(name):
-    """`name` as matplotlib shows it letter by letter: a dollar sign does not begin a formula.
+    """Returns `name` as matplotlib shows it letter by letter: a dollar sign does not begin a
+    formula.
 
     >>> print(literal("cost in $, not in $"))
     cost in \\$, not in \\$
@@ -58,14 +59,14 @@ def needed(result, kind, source, name="result"):
 
 
 def listed(name, results):
-    """A sequence of results as a list."""
+    """Returns a sequence of results as a list."""
     if hasattr(results, "_fields") or not hasattr(results, "__iter__"):
         raise TypeError(f"`{name}` must be a sequence of results, not a `{type(results).__name__}`")
     return list(results)
 
 
 def numbers_of(name, values):
-    """`values` (N) as an array."""
+    """Returns `values` (N) as an array."""
     if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
         raise TypeError(f"`{name}` must be a sequence of numbers, not `{shown(values)}`")
     found = numpy.array([number(value, f"a value of `{name}`") for value in values], dtype=float)
@@ -75,7 +76,7 @@ def numbers_of(name, values):
 
 
 def ascending(name, values):
-    """`values` as an array, if each is above the one before."""
+    """Returns `values` as an array, if each is above the one before."""
     found = numbers_of(name, values)
     if not (numpy.diff(found) > 0).all():
         raise ValueError(f"`{name}` is to ascend from each value to the next, which {shown(found.tolist())} does not")
@@ -83,7 +84,7 @@ def ascending(name, values):
 
 
 def levels_of(name, levels):
-    """Confidence levels, if they are some."""
+    """Returns confidence levels, and refuses what is not between 0 and 1."""
     found = numbers_of(name, levels)
     if not ((found > 0) & (found < 1)).all():
         raise ValueError(f"`{name}` has probabilities between 0 and 1, such as 0.68 and 0.95, not {shown(found.tolist())}")
@@ -91,12 +92,13 @@ def levels_of(name, levels):
 
 
 def top_of(top):
-    """How many are drawn; None for all."""
+    """Returns how many entries are drawn; None for all."""
     return None if top is None else count("top", top, 1)
 
 
 def quantile(confidence_level, n_parameters=1):
-    """Rise of 2NLL at the edge of a region of `n_parameters` (1 or 2) by Wilks' theorem.
+    """Returns the rise of 2NLL at the edge of a region of `n_parameters` (1 or 2) by Wilks'
+    theorem.
 
     >>> round(quantile(0.95), 4), round(quantile(0.95, 2), 4)
     (3.8415, 5.9915)
@@ -109,13 +111,13 @@ def quantile(confidence_level, n_parameters=1):
 
 
 def percent(level):
-    """A level as it is written, such as 68 %."""
+    """Returns a level as it is written, such as 68 %."""
     return f"{100 * level:.3g} %" if abs(level - 0.6827) > 1e-3 else "68 %"
 
 
 def chosen(known, wanted, excluded):
-    """Indices of the names that match a pattern of `wanted` (in that order; all if None) and none
-    of `excluded`.
+    """Returns the indices of the names that match a pattern of `wanted` (in that order; all if
+    None) and none of `excluded`.
     """
     patterns = ["*"] if wanted is None else names("parameters", wanted)
     excluded = names("exclude", excluded)
@@ -129,7 +131,7 @@ def chosen(known, wanted, excluded):
 
 
 def _matches(name, pattern):
-    """Shell patterns, but a name matches itself although it has brackets, and a pattern the
+    """Matches shell patterns, but a name matches itself although it has brackets, and a pattern the
     elements of a vector.
     """
     return name == pattern or fnmatch.fnmatchcase(name, pattern.replace("[", "[[]"))
@@ -141,6 +143,7 @@ _ASIMOV = "Asimov data"
 
 
 def data_label(result: object, observed: str = OBSERVED) -> str:
-    """The label of what the data of `result` give: `observed`, unless they are Asimov data."""
+    """Returns the label of what the data of `result` give: `observed`, unless they are Asimov
+    data."""
     is_asimov = isinstance(result, Result) and result._said.data == _ASIMOV
     return _ASIMOV if is_asimov else observed

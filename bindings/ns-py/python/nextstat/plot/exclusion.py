@@ -26,7 +26,8 @@ def exclusion(
     ylabel: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Exclusion contours: the observed one solid, the expected one dashed with its band of ±1σ.
+    """Draws exclusion contours: the observed one solid, the expected one dashed with its band of
+    ±1σ.
 
     Parameters
     ----------

@@ -18,13 +18,13 @@ _DASHES = ("-", "--", ":", "-.")
 
 
 def _best(result, k):
-    """The best-fit value of the k-th scanned parameter."""
+    """Returns the best-fit value of the k-th scanned parameter."""
     return result.fit["bestfit"][list(result.par_names).index(result.parameters[k])]
 
 
 def scan(result: ScanResult, *, levels: Sequence[float] = (0.6827, 0.95), label: str | None = None, ax: Axes | None = None) -> Axes:
-    """A profile scan: the curve of one parameter with lines at confidence levels, or a map of two
-    with contours.
+    """Draws a profile scan: the curve of one parameter with lines at confidence levels, or a map
+    of two with contours.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def _points(contour):
 
 
 def contours(result: ContourResult, *, label: str | None = None, ax: Axes | None = None) -> Axes:
-    """Contours of two parameters, one closed curve for each confidence level.
+    """Draws contours of two parameters, one closed curve for each confidence level.
 
     Parts that follow the end of a range, rather than the likelihood, are drawn thin.
 

@@ -27,7 +27,7 @@ def _field(test, name):
 
 
 def _band(ax, x, expected):
-    """The expected band and its median over `x`; `expected` is 5 × N, ascending in standard
+    """Draws the expected band and its median over `x`; `expected` is 5 × N, ascending in standard
     deviations.
     """
     lowest, low, median, high, highest = expected
@@ -37,7 +37,7 @@ def _band(ax, x, expected):
 
 
 def _legend(ax, **placed):
-    """Observed, expected, and the bands from the inside."""
+    """Adds a legend: observed, expected, and the bands from the inside."""
     handles, labels = ax.get_legend_handles_labels()
     order = sorted(range(len(labels)), key=lambda i: (labels[i].startswith("expected"), "2" in labels[i], "1" in labels[i]))
     ax.legend([handles[i] for i in order], [labels[i] for i in order], frameon=False, **placed)
@@ -51,8 +51,8 @@ def brazil(
     observed: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """CLs against the tested value, observed and expected, with the upper limit where it crosses
-    the level.
+    """Draws CLs against the tested value, observed and expected, with the upper limit where it
+    crosses the level.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def brazil(
 
 
 def _checked(tests, limit, level):
-    """The level, if what must be drawn belongs together."""
+    """Returns the level, if what must be drawn belongs together."""
     if limit is not None:
         needed(limit, LimitResult, "upper_limit", "limit")
     every = [tests] if isinstance(tests, LimitResult) else tests
@@ -142,7 +142,8 @@ def _draw_observed(ax, tests, label):
 
 
 def _mark(ax, limit, level, label):
-    """Lines down from where expected CLs and, with a `label`, those of the data cross the level."""
+    """Draws lines down from where expected CLs and, with a `label`, those of the data cross the
+    level."""
     for value, style in ((limit.expected[2], "--"), (limit.observed if label else None, "-")):
         if value is not None:
             ax.plot([value, value], [0, level], style, color="black", linewidth=1.2, zorder=4)
@@ -154,7 +155,7 @@ def _mark(ax, limit, level, label):
 
 
 def _limits(results):
-    """Limits of one kind."""
+    """Draws limits of one kind."""
     results = listed("results", results)
     for result in results:
         needed(result, LimitResult, "upper_limit", "results")
@@ -186,7 +187,7 @@ def limits(
     ylabel: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Upper limits over a grid of signals, such as masses.
+    """Draws upper limits over a grid of signals, such as masses.
 
     Parameters
     ----------

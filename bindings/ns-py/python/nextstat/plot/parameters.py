@@ -24,7 +24,7 @@ def _number(value):
 
 
 def _width(entries):
-    """Inches that the names need."""
+    """Returns how many inches the names need."""
     return 0.085 * max(len(entry["parameter"]) for entry in entries)
 
 
@@ -40,8 +40,8 @@ def _draw_pulls(ax, rows, pulls, widths):
 
 
 def pulls(result: FitResult, *, parameters: str | Sequence[str] | None = None, exclude: str | Sequence[str] = (), ax: Axes | None = None) -> Axes:
-    """Pulls of constrained parameters: (θ̂ - θ₀)/σ₀, with what the fit leaves of σ₀ as the error
-    bar.
+    """Draws pulls of constrained parameters: (θ̂ - θ₀)/σ₀, with what the fit leaves of σ₀ as the
+    error bar.
 
     Parameters
     ----------
@@ -85,8 +85,8 @@ def ranking(
     exclude: str | Sequence[str] = (),
     ax: Axes | None = None,
 ) -> Axes:
-    """A ranking: impacts on the parameter of interest (upper axis, bars) and pulls (lower axis,
-    points), largest impact first.
+    """Draws a ranking: impacts on the parameter of interest (upper axis, bars) and pulls (lower
+    axis, points), largest impact first.
 
     Hollow bars are impacts of the width before the fit, filled ones of that after it. Parameters
     without a constraint have no pull; their values are written beside them.
@@ -141,7 +141,8 @@ def _definition(entries):
 
 
 def _impact_axes(ax):
-    """Axes of the same rows with an x axis of their own, above, and drawn below those of the pulls.
+    """Returns axes of the same rows with an x axis of their own, above, and drawn below those of
+    the pulls.
     """
     bars = ax.inset_axes((0, 0, 1, 1), sharey=ax, zorder=0.5)
     bars.xaxis.set_ticks_position("top")
@@ -153,14 +154,14 @@ def _impact_axes(ax):
 
 
 def _above(ax):
-    """Where a legend clears the ticks and the label above the axes."""
+    """Returns where a legend clears the ticks and the label above the axes."""
     from matplotlib.transforms import ScaledTranslation
 
     return ax.transAxes + ScaledTranslation(0, 0.48, ax.figure.dpi_scale_trans)
 
 
 def _sides(entry, impacts, when):
-    """Impacts (down, up) before or after the fit; NaN for what there is not."""
+    """Returns impacts (down, up) before or after the fit; NaN for what there is not."""
     if impacts == "covariance":
         value = _number(entry[f"covariance_{when}"])
         return -value, value
@@ -169,7 +170,7 @@ def _sides(entry, impacts, when):
 
 
 def _draw_impacts(ax, entries, impacts):
-    """Bars of every entry; returns how far they reach."""
+    """Draws bars of every entry; returns how far they reach."""
     if impacts not in ("classic", "global", "covariance"):
         raise ValueError(f"`impacts` is `classic`, `global` or `covariance`, not `{impacts}`")
     rows = numpy.arange(len(entries))
@@ -202,8 +203,8 @@ def correlation(
     exclude: str | Sequence[str] = (),
     ax: Axes | None = None,
 ) -> Axes:
-    """The correlation matrix of the parameters that have a correlation of at least `threshold` with
-    another one.
+    """Draws the correlation matrix of the parameters that have a correlation of at least
+    `threshold` with another one.
 
     Parameters
     ----------

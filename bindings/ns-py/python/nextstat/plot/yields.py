@@ -24,7 +24,7 @@ SIGNAL = COLOURS[2]
 
 
 def poisson_interval(counts):
-    """The central 68 % intervals of Poisson means that counts allow (N × 2: lower, upper).
+    """Returns the central 68 % intervals of Poisson means that counts allow (N × 2: lower, upper).
 
     Gehrels, ApJ 303 (1986) 336, equations 9 and 12; to 2 % of the exact ends, 0 for the lower one
     of no events.
@@ -53,8 +53,8 @@ def data_mc(
     xlabel: str | None = None,
     ax: Sequence[Axes] | None = None,
 ) -> tuple[Axes, Axes]:
-    """Data and stacked samples of a channel, with the uncertainty of their sum and the ratio of the
-    two.
+    """Draws data and stacked samples of a channel, with the uncertainty of their sum and the
+    ratio of the two.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def _channel(result, name):
 
 
 def _shown(result, found, blind):
-    """The data of a channel, NaN where they are hidden."""
+    """Returns the data of a channel, NaN where they are hidden."""
     data = numpy.array(found["data"], dtype=float)
     if isinstance(blind, bool):
         return numpy.full_like(data, numpy.nan) if blind else data
@@ -171,8 +171,8 @@ def _panels():
 
 
 def _colours(result, signal):
-    """One for each sample of the model, the same in every channel and before and after the fit: red
-    for the signal, then by yield.
+    """Returns a colour for each sample of the model, the same in every channel and before and after
+    the fit: red for the signal, then by yield.
     """
     sums = {}
     for channel in result.channels:
@@ -184,7 +184,8 @@ def _colours(result, signal):
 
 
 def _largest(samples, signal, top):
-    """Yields by sample, with the smallest samples, but not the signal, summed as `others`."""
+    """Returns yields by sample, with the smallest samples, but not the signal, summed as
+    `others`."""
     unknown = [name for name in signal if name not in samples]
     if unknown:
         raise ValueError(f"there is no sample `{unknown[0]}`; choose one of {', '.join(samples)}")
@@ -255,7 +256,7 @@ def _dress(main, ratio, channel, fit, log):
 
 
 def _legend(ax, data, stacked):
-    """Data first, then the stack from its top."""
+    """Adds a legend: data first, then the stack from its top."""
     handles = dict(zip(*reversed(ax.get_legend_handles_labels())))
     names = [name for name in (data, *reversed(stacked), "uncertainty", "blinded") if name in handles]
     size = "medium" if len(names) <= 8 else "small"
@@ -263,7 +264,7 @@ def _legend(ax, data, stacked):
 
 
 def _scale(ax, tops, samples, log):
-    """Room for the legend above the highest bin."""
+    """Leaves room for the legend above the highest bin."""
     n_lines = (len(samples) + 3) // 2
     top = numpy.nanmax(tops, initial=1.0)
     if not log:

@@ -47,7 +47,7 @@ def main(arguments=None, program="python -m nextstat.pyhf"):
 
 
 def _said(error):
-    """What went wrong; of the system's errors the file comes first."""
+    """Returns what went wrong; of the system's errors the file comes first."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"cannot read or write `{error.filename}`: {error.strerror[:1].lower()}{error.strerror[1:]}"
     # The text of a `KeyError` is quoted.

@@ -23,7 +23,8 @@ _DEFAULT_CODES = {"normsys": "code1", "histosys": "code0"}
 
 
 def compiled(spec, config):
-    """The engine's model of `spec`, without parameter of interest: that is for callers to choose.
+    """Returns the engine's model of `spec`, without parameter of interest: that is for callers to
+    choose.
     """
     workspace = {
         "channels": [_channel(channel) for channel in spec["channels"]],
@@ -55,8 +56,8 @@ def _modifier(modifier):
 
 
 def _setting(parameter):
-    """A parameter's settings; those that `lumi` may lack in pyhf as long as nothing is fitted have
-    values here.
+    """Returns a parameter's settings; those that `lumi` may lack in pyhf as long as nothing is
+    fitted have values here.
     """
     if parameter["name"] != "lumi" or "auxdata" not in parameter:
         return parameter
@@ -64,7 +65,7 @@ def _setting(parameter):
 
 
 def _codes(settings):
-    """The interpolation rule of each kind, as pairs."""
+    """Returns the interpolation rule of each kind, as pairs."""
     rules = []
     for kind, default in _DEFAULT_CODES.items():
         code = settings.get(kind, {}).get("interpcode", default)
@@ -75,8 +76,8 @@ def _codes(settings):
 
 
 def parameter_map(engine, written):
-    """pyhf's `par_map`: the slice and the parameter set of every name, with the numbers of its
-    settings as they are `written`.
+    """Returns pyhf's `par_map`: the slice and the parameter set of every name, with the numbers of
+    its settings as they are `written`.
     """
     written = {setting["name"]: setting for setting in written}
     init, bounds, fixed = engine.init.tolist(), [tuple(pair) for pair in engine.bounds.tolist()], engine.fixed

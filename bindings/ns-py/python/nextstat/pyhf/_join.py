@@ -25,7 +25,7 @@ def need(workspace, names):
 
 
 def changed(workspace, removed, renamed):
-    """The document of `workspace` without what is `removed`, and with other names."""
+    """Returns the document of `workspace` without what is `removed`, and with other names."""
     modifier_name = renamed.modifiers.get
     return {
         "channels": [
@@ -74,7 +74,7 @@ def _samples(channel, removed, renamed):
 
 
 def combined(left, right, join, merge_channels):
-    """The document of two workspaces together."""
+    """Returns the document of two workspaces together."""
     if left["version"] != right["version"]:
         raise InvalidWorkspaceOperation(f"Workspaces of different versions cannot be combined: {left['version']} != {right['version']}")
     channels = _joined("channels", join, left, right, "samples" if merge_channels else None)
@@ -84,8 +84,8 @@ def combined(left, right, join, merge_channels):
 
 
 def _items(join, left, right, inner=None):
-    """Two lists of named things as one; things of one name that differ occur twice after an outer
-    join.
+    """Returns two lists of named things as one; things of one name that differ occur twice after an
+    outer join.
     """
     first, second = (right, left) if join == "right outer" else (left, right)
     joined = copy.deepcopy(first)

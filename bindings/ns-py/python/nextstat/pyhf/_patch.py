@@ -37,7 +37,7 @@ def _text(value):
 
 
 def operations_of(patch):
-    """The operations of a patch: a list, JSON text, or an object with them in it."""
+    """Returns the operations of a patch: a list, JSON text, or an object with them in it."""
     if isinstance(patch, (str, bytes)):
         try:
             patch = json.loads(patch)
@@ -50,7 +50,7 @@ def operations_of(patch):
 
 
 def apply_patch(document, patch):
-    """A copy of `document` with `patch` applied."""
+    """Returns a copy of `document` with `patch` applied."""
     operations = operations_of(patch)
     try:
         return json.loads(_internal.apply_patch(_text(document), _text(operations)))
@@ -59,7 +59,7 @@ def apply_patch(document, patch):
 
 
 def _kind(message, operations):
-    """The exception for what the engine says of a patch."""
+    """Returns the exception for what the engine says of a patch."""
     at = re.match(r"operation (\d+) ", message)
     if not at:
         return JsonPointerException if "is not a JSON pointer" in message else InvalidJsonPatch

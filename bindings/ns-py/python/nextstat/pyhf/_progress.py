@@ -4,7 +4,7 @@ import contextlib
 
 
 def _bar(shows, **settings):
-    """A bar, or None."""
+    """Returns a bar, or None."""
     if not shows:
         return None
     try:
@@ -15,14 +15,14 @@ def _bar(shows, **settings):
 
 
 def shown(items, description, unit, shows=True):
-    """`items`, with a bar while they are gone through if `shows`."""
+    """Returns `items`, with a bar while they are gone through if `shows`."""
     bar = _bar(shows, iterable=items, total=len(items), unit=unit, desc=description)
     return items if bar is None else bar
 
 
 @contextlib.contextmanager
 def counted(total, description, unit, shows):
-    """A function that is told how many of `total` are done, if `shows`, else None."""
+    """Returns a function that is told how many of `total` are done, if `shows`, else None."""
     bar = _bar(shows, total=total, unit=unit, desc=description)
     if bar is None:
         yield None

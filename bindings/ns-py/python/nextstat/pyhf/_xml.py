@@ -39,7 +39,7 @@ _ELEMENTS = {
 
 
 def document_type():
-    """The text of the document type definition."""
+    """Returns the text of the document type definition."""
     lines = []
     for element, (content, required, optional) in _ELEMENTS.items():
         lines.append(f"<!ELEMENT {element} {content}>")
@@ -89,7 +89,7 @@ def within(place):
 
 
 def import_uproot():
-    """uproot, which the extra `xmlio` installs."""
+    """Returns uproot, which the extra `xmlio` installs."""
     try:
         import uproot
     except ImportError:
@@ -100,13 +100,13 @@ def import_uproot():
 
 
 def label(element):
-    """The element as a person would point at it."""
+    """Returns the element as a person would point at it."""
     name = element.get("Name")
     return f"{element.tag} `{name}`" if name else element.tag
 
 
 def need(element, attribute):
-    """The text of an attribute.
+    """Returns the text of an attribute.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def need(element, attribute):
 
 
 def number(element, attribute):
-    """The value of an attribute that is a number."""
+    """Returns the value of an attribute that is a number."""
     text = need(element, attribute)
     try:
         return float(text)
@@ -128,7 +128,7 @@ def number(element, attribute):
 
 
 def truth(element, attribute):
-    """Whether an attribute is `True`, in any case; nothing else but `False` is one."""
+    """Returns whether an attribute is `True`, in any case; nothing else but `False` is one."""
     text = need(element, attribute)
     found = {"true": True, "false": False}.get(text.strip().lower())
     if found is None:
@@ -137,7 +137,7 @@ def truth(element, attribute):
 
 
 def read(source, root):
-    """The root element of an XML file, which must be a `root`.
+    """Returns the root element of an XML file, which must be a `root`.
 
     Raises
     ------

@@ -43,7 +43,7 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def install():
-    """From now on ``import pyhf`` means ``import nextstat.pyhf``, in every module.
+    """Makes ``import pyhf`` mean ``import nextstat.pyhf``, in every module.
 
     Raises
     ------

@@ -10,7 +10,7 @@ def __dir__():
 
 
 def paramset_to_rootnames(paramset):
-    """ROOT's name of a scalar parameter, or its names of the elements of a vector.
+    """Returns ROOT's name of a scalar parameter, or its names of the elements of a vector.
 
     >>> import nextstat.pyhf as pyhf
     >>> model = pyhf.simplemodels.uncorrelated_background(
@@ -27,8 +27,8 @@ def paramset_to_rootnames(paramset):
 
 
 def interpret_rootname(rootname):
-    """What a name says of its parameter: `constrained`, `is_scalar`, `name` and `element`, or
-    ``"n/a"`` for what it does not say.
+    """Returns what a name says of its parameter: `constrained`, `is_scalar`, `name` and `element`,
+    or ``"n/a"`` for what it does not say.
 
     >>> import nextstat.pyhf as pyhf
     >>> pyhf.compat.interpret_rootname("gamma_foo_0")

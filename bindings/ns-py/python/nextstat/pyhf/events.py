@@ -63,7 +63,7 @@ class Callables:
 
 
 def subscribe(event):
-    """A decorator that calls the function whenever `event` is triggered."""
+    """Returns a decorator that calls the function whenever `event` is triggered."""
 
     def decorate(function):
         _events.setdefault(event, Callables()).append(function)
@@ -73,7 +73,8 @@ def subscribe(event):
 
 
 def register(event):
-    """A decorator after which every call triggers ``event::before`` and ``event::after``."""
+    """Returns a decorator after which every call triggers ``event::before`` and
+    ``event::after``."""
 
     def decorate(function):
         @functools.wraps(function)
@@ -89,7 +90,8 @@ def register(event):
 
 
 def trigger(event):
-    """The callbacks of `event`, to be called; `noop` if there are none or it is disabled."""
+    """Returns the callbacks of `event`, to be called; `noop` if there are none or it is
+    disabled."""
     return noop if event in _disabled else _events.get(event, noop)
 
 

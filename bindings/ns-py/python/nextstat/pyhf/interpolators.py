@@ -78,7 +78,7 @@ _CODES = {0: code0, 1: code1, 2: code2, 4: code4, "4p": code4p}
 
 
 def get(interpcode, do_tensorized_calc=True):
-    """The class of the code 0, 1, 2, 4 or ``"4p"``."""
+    """Returns the class of the code 0, 1, 2, 4 or ``"4p"``."""
     try:
         return _CODES[interpcode]
     except KeyError:

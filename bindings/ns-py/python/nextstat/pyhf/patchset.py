@@ -50,8 +50,8 @@ class Patch:
         return tuple(self.metadata["values"])
 
     def apply(self, obj, in_place=False, atomic=False) -> Any:
-        """A copy of `obj` with the patch applied, or `obj` itself if `in_place`; all of it or, if
-        it fails, nothing of it.
+        """Returns a copy of `obj` with the patch applied, or `obj` itself if `in_place`; all of it
+        or, if it fails, nothing of it.
         """
         changed = apply_patch(obj, self.patch)
         if not in_place:
@@ -61,7 +61,7 @@ class Patch:
         return obj
 
     def to_string(self, dumps=None) -> Any:
-        """The operations as JSON text."""
+        """Returns the operations as JSON text."""
         return (dumps or json.dumps)(self.patch)
 
     def __iter__(self):
@@ -171,6 +171,6 @@ class PatchSet:
                 raise exceptions.PatchSetVerificationError(f"The digest verification failed for hash algorithm '{algorithm}'. Expected: {digest}. Got: {found}")
 
     def apply(self, spec, key) -> Any:
-        """The workspace `spec`, verified, with the patch called `key` applied."""
+        """Returns the workspace `spec`, verified, with the patch called `key` applied."""
         self.verify(spec)
         return Workspace(self[key].apply(spec))

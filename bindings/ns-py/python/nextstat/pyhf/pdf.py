@@ -25,7 +25,7 @@ def __dir__():
 
 
 def _rounded(values):
-    """What the engine computed, in double precision, in the precision of the backend."""
+    """Returns what the engine computed, in double precision, in the precision of the backend."""
     tensorlib = get_backend()[0]
     return values.astype(tensorlib.dtypemap["float"]) if tensorlib.precision == "32b" else values
 
@@ -105,26 +105,26 @@ class _ModelConfig(_ChannelSummaryMixin):
         return len(self._auxdata)
 
     def param_set(self, name) -> Any:
-        """The parameter set called `name`."""
+        """Returns the parameter set called `name`."""
         return self.par_map[name]["paramset"]
 
     def par_slice(self, name) -> Any:
-        """The slice of the parameter set `name` in the parameter vector."""
+        """Returns the slice of the parameter set `name` in the parameter vector."""
         return self.par_map[name]["slice"]
 
     def _all(self, attribute):
         return [value for name in self.par_order for value in getattr(self.param_set(name), attribute)]
 
     def suggested_init(self) -> list[float]:
-        """Starting values (P)."""
+        """Returns starting values (P)."""
         return self._all("suggested_init")
 
     def suggested_bounds(self) -> list[tuple[float, float]]:
-        """Ranges (P), as pairs."""
+        """Returns ranges (P), as pairs."""
         return self._all("suggested_bounds")
 
     def suggested_fixed(self) -> list[bool]:
-        """Whether fits leave a parameter where it starts (P)."""
+        """Returns whether fits leave a parameter where it starts (P)."""
         return self._all("suggested_fixed")
 
     def set_poi(self, name) -> None:
@@ -161,11 +161,12 @@ class _MainModel:
         return self._model.nominal_rates
 
     def has_pdf(self) -> bool:
-        """Whether there are bins."""
+        """Returns whether there are bins."""
         return True
 
     def expected_data(self, pars, return_by_sample=False) -> Any:
-        """Expected counts (B), or of every sample (S × B); one more axis in front for a batch."""
+        """Returns expected counts (B), or of every sample (S × B); one more axis in front for a
+        batch."""
         model = self._model
         points = model._points(pars)
         if return_by_sample:
@@ -177,11 +178,11 @@ class _MainModel:
         return _rounded(yields if model.batch_size is not None else yields[0])
 
     def make_pdf(self, pars) -> Any:
-        """The counts as independent Poisson distributions."""
+        """Returns the counts as independent Poisson distributions."""
         return probability.Independent(probability.Poisson(self.expected_data(pars)), self._model.batch_size)
 
     def logpdf(self, maindata, pars) -> Any:
-        """ln of the counts' density."""
+        """Returns ln of the counts' density."""
         return self._model.mainlogpdf(maindata, pars)
 
 
@@ -204,7 +205,7 @@ class _Constraints:
             self.batched_factors = np.tile(scales, (batch_size or 1, 1))
 
     def has_pdf(self) -> bool:
-        """Whether there are any."""
+        """Returns whether there are any auxiliary data."""
         return len(self._positions) > 0
 
 
@@ -233,11 +234,11 @@ class _ConstraintModel:
         self.constraints_tv = _TensorViewer([positions[kind] for kind in self._kinds], model.batch_size) if self._kinds else None
 
     def has_pdf(self) -> bool:
-        """Whether any parameter is constrained."""
+        """Returns whether any parameter is constrained."""
         return bool(self._kinds)
 
     def make_pdf(self, pars) -> Any:
-        """The auxiliary measurements' distributions; None if there are none."""
+        """Returns the auxiliary measurements' distributions; None if there are none."""
         if not self._kinds:
             return None
         # What is expected of an auxiliary measurement is the mean of its distribution.
@@ -251,7 +252,7 @@ class _ConstraintModel:
         return probability.Simultaneous(made, self.constraints_tv, batch_size)
 
     def logpdf(self, auxdata, pars) -> Any:
-        """ln of the auxiliary measurements' density."""
+        """Returns ln of the auxiliary measurements' density."""
         return self._model.constraint_logpdf(auxdata, pars)
 
 
@@ -337,14 +338,14 @@ class Model:
         return np.tile(rates, (1, 1, self.batch_size or 1, 1))
 
     def _points(self, pars):
-        """Parameters as (N × P)."""
+        """Returns parameters as (N × P)."""
         points = np.atleast_2d(np.asarray(pars, dtype=float))
         if points.shape[-1] != self.config.npars:
             raise exceptions.InvalidPdfParameters(f"eval failed as pars has len {points.shape[-1]} but {self.config.npars} was expected")
         return points
 
     def _data(self, data, main_only=False):
-        """Data as (N × D)."""
+        """Returns data as (N × D)."""
         data = np.atleast_2d(np.asarray(data, dtype=float))
         wanted = self.config.nmaindata + self.config.nauxdata
         if data.shape[-1] != wanted:
@@ -361,11 +362,11 @@ class Model:
         return yields if self._clips[1] is None else np.maximum(yields, self._clips[1])
 
     def _shaped(self, values):
-        """One value a point: (batch,), or a number."""
+        """Returns one value a point: (batch,), or a number."""
         return values if self.batch_size is not None else values[0]
 
     def expected_data(self, pars, include_auxdata=True) -> Any:
-        """Expected data (B + K), or of the bins alone (B)."""
+        """Returns expected data (B + K), or of the bins alone (B)."""
         if not include_auxdata:
             return self.expected_actualdata(pars)
         if self._clips:
@@ -373,15 +374,15 @@ class Model:
         return _rounded(self._shaped(self._engine.expected_data(self._points(pars))))
 
     def expected_actualdata(self, pars) -> Any:
-        """Expected counts (B)."""
+        """Returns expected counts (B)."""
         return self.main_model.expected_data(pars)
 
     def expected_auxdata(self, pars) -> Any:
-        """Expected auxiliary data (K)."""
+        """Returns expected auxiliary data (K)."""
         return _rounded(self._shaped(self._engine.expected_data(self._points(pars))[:, self.config.nmaindata :]))
 
     def mainlogpdf(self, maindata, pars) -> Any:
-        """ln of the density of the counts `maindata` (B)."""
+        """Returns ln of the density of the counts `maindata` (B)."""
         maindata = np.atleast_2d(np.asarray(maindata, dtype=float))
         if self._clips:
             return self.main_model.make_pdf(pars).log_prob(maindata if self.batch_size is not None else maindata[0])
@@ -390,15 +391,15 @@ class Model:
         return _rounded(self._shaped(main))
 
     def constraint_logpdf(self, auxdata, pars) -> Any:
-        """ln of the density of the auxiliary data `auxdata` (K)."""
+        """Returns ln of the density of the auxiliary data `auxdata` (K)."""
         auxdata = np.atleast_2d(np.asarray(auxdata, dtype=float))
         main = np.zeros((len(auxdata), self.config.nmaindata))
         _, constraint = self._floating.log_terms(self._points(pars), self._data(np.concatenate([main, auxdata], axis=1)))
         return _rounded(self._shaped(constraint))
 
     def logpdf(self, pars, data) -> Any:
-        """ln L of `data` (B + K) at `pars` (P): an array of one, or of the batch. -∞ where a yield
-        is negative.
+        """Returns ln L of `data` (B + K) at `pars` (P): an array of one, or of the batch. -∞ where
+        a yield is negative.
 
         Raises
         ------
@@ -423,12 +424,12 @@ class Model:
         return _rounded(self._floating.log_density(points, data))
 
     def pdf(self, pars, data) -> Any:
-        """L of `data` at `pars`."""
+        """Returns L of `data` at `pars`."""
         return get_backend()[0].exp(self.logpdf(pars, data))
 
     def make_pdf(self, pars) -> Any:
-        """The distribution of the data at `pars`, to draw samples from: its parts are the counts'
-        and the auxiliary measurements'.
+        """Returns the distribution of the data at `pars`, to draw samples from: its parts are the
+        counts' and the auxiliary measurements'.
         """
         parts = [self.main_model.make_pdf(pars)]
         if self.constraint_model.has_pdf():
@@ -436,7 +437,8 @@ class Model:
         return probability.Simultaneous(parts, self.fullpdf_tv, self.batch_size)
 
     def _box(self, init_pars, par_bounds, fixed_vals):
-        """Start, lower and upper ends, and which are fixed (P each), as the engine takes them."""
+        """Returns start, lower and upper ends, and which are fixed (P each), as the engine takes
+        them."""
         start = np.array(init_pars, dtype=float)
         bounds = np.asarray(par_bounds, dtype=float)
         fixed = [False] * len(start)
@@ -456,12 +458,12 @@ class Model:
         return self._floating.fit(self._data(data)[0], _named(box), wants_errors, list(minos))
 
     def _nll_and_grad(self, pars, data):
-        """-ln L and its gradient (P); NaN where -ln L is not finite."""
+        """Returns -ln L and its gradient (P); NaN where -ln L is not finite."""
         self._need_plain()
         return self._floating.nll_and_grad(self._points(pars)[0], self._data(data)[0])
 
     def _hessian(self, pars, data):
-        """The Hessian of -ln L (P × P); NaN where -ln L is not finite."""
+        """Returns the Hessian of -ln L (P × P); NaN where -ln L is not finite."""
         self._need_plain()
         return self._floating.hessian(self._points(pars)[0], self._data(data)[0])
 

@@ -18,15 +18,16 @@ class _Distribution:
     """One backend distribution, `_pdf`."""
 
     def log_prob(self, value):
-        """ln f(value), element by element."""
+        """Returns ln f(value), element by element."""
         return self._pdf.log_prob(value)
 
     def expected_data(self):
-        """The expectation value."""
+        """Returns the expectation value."""
         return self._pdf.expected_data()
 
     def sample(self, sample_shape=()):
-        """Values drawn at random, of shape `sample_shape` and then the distribution's own."""
+        """Returns values drawn at random, of shape `sample_shape` and then the distribution's
+        own."""
         return self._pdf.sample(sample_shape)
 
 
@@ -38,7 +39,7 @@ class Poisson(_Distribution):
         self._pdf = get_backend()[0].poisson_dist(rate)
 
     def expected_data(self):
-        """The rate.
+        """Returns the rate.
 
         >>> import nextstat.pyhf as pyhf
         >>> pyhf.probability.Poisson(pyhf.tensorlib.astensor([5, 8])).expected_data()
@@ -56,7 +57,7 @@ class Normal(_Distribution):
         self._pdf = get_backend()[0].normal_dist(loc, scale)
 
     def expected_data(self):
-        """The mean."""
+        """Returns the mean."""
         return self.loc
 
 
@@ -68,7 +69,7 @@ class Independent(_Distribution):
         self._pdf = batched_pdf
 
     def log_prob(self, value):
-        """ln f of all values together."""
+        """Returns ln f of all values together."""
         return np.sum(super().log_prob(value), axis=-1)
 
 
@@ -87,15 +88,15 @@ class Simultaneous:
         return self._pdfobjs[index]
 
     def expected_data(self):
-        """The expectation values of all parts, in the order of the data."""
+        """Returns the expectation values of all parts, in the order of the data."""
         return self.tv.stitch([pdf.expected_data() for pdf in self])
 
     def sample(self, sample_shape=()):
-        """Random values of all parts, in the order of the data."""
+        """Returns random values of all parts, in the order of the data."""
         return self.tv.stitch([pdf.sample(sample_shape) for pdf in self])
 
     def log_prob(self, value):
-        """ln f of all parts together."""
+        """Returns ln f of all parts together."""
         return self._joint_logpdf([pdf.log_prob(part) for pdf, part in zip(self, self.tv.split(value))], self.batch_size)
 
     @staticmethod

@@ -56,8 +56,8 @@ class _Resolver:
 
 
 def resolver_factory(rootdir, mounts):
-    """A function from file names in XML to paths: below `rootdir`, or where a pair (local, mounted)
-    of `mounts` puts them.
+    """Returns a function from file names in XML to paths: below `rootdir`, or where a pair (local,
+    mounted) of `mounts` puts them.
     """
     return _Resolver(rootdir, mounts)
 
@@ -67,15 +67,15 @@ def clear_filecache():
 
 
 def extract_error(hist):
-    """The uncertainty of every bin (B) of a histogram of uproot: from its sums of squared weights,
-    or √n where there are none.
+    """Returns the uncertainty of every bin (B) of a histogram of uproot: from its sums of squared
+    weights, or √n where there are none.
     """
     return np.sqrt(hist.variances()).tolist()
 
 
 def import_root_histogram(resolver, filename, path, name, filecache=None):
-    """Contents and uncertainties (B each) of the histogram `path`/`name`, or `name` if there is
-    none.
+    """Returns contents and uncertainties (B each) of the histogram `path`/`name`, or `name` if
+    there is none.
 
     Raises
     ------
@@ -133,7 +133,7 @@ class _Source(NamedTuple):
 
 
 def _histogram(element, source, suffix=""):
-    """The histogram that an element names, with its uncertainties."""
+    """Returns the histogram that an element names, with its uncertainties."""
     inputfile = element.get(f"HistoFile{suffix}") if suffix else None
     inputfile = inputfile or element.get("InputFile") or source.inputfile
     path = element.get(f"HistoPath{suffix}", source.histopath)
@@ -166,7 +166,7 @@ def _shape_factor(element, source):
 
 
 def _scaled(relative, source):
-    """Relative uncertainties (B) as those of the sample's yields."""
+    """Returns relative uncertainties (B) as those of the sample's yields."""
     if len(relative) != len(source.data):
         raise _xml.BadValue(f"uncertainties of {len(relative)} bins for {len(source.data)}")
     return [a * b for a, b in zip(relative, source.data)]
@@ -211,14 +211,14 @@ def _modifier_of(element, source):
 
 
 def _setting(element):
-    """What a NormFactor says of its parameter."""
+    """Returns what a NormFactor says of its parameter."""
     bounds = [[_xml.number(element, "Low"), _xml.number(element, "High")]]
     setting = {"name": _xml.need(element, "Name"), "bounds": bounds, "inits": [_xml.number(element, "Val")]}
     return {**setting, "fixed": _xml.truth(element, "Const")} if "Const" in element.attrib else setting
 
 
 def process_sample(sample, resolver, inputfile, histopath, channel_name, track_progress=False):
-    """A sample, with settings of its parameters as `parameter_configs`."""
+    """Returns a sample, with settings of its parameters as `parameter_configs`."""
     outer = _Source(resolver, sample.get("InputFile") or inputfile, sample.get("HistoPath", histopath), channel=channel_name)
     data, errors = _histogram(sample, outer)
     source = outer._replace(data=data, errors=errors)
@@ -233,7 +233,7 @@ def process_sample(sample, resolver, inputfile, histopath, channel_name, track_p
 
 
 def process_data(sample, resolver, inputfile, histopath):
-    """Observed counts (B).
+    """Returns observed counts (B).
 
     Raises
     ------
@@ -247,7 +247,7 @@ def process_data(sample, resolver, inputfile, histopath):
 
 
 def process_channel(channelxml, resolver, track_progress=False):
-    """A channel's name, its observed counts, its samples, and settings of their parameters.
+    """Returns a channel's name, its observed counts, its samples, and settings of their parameters.
 
     Raises
     ------
@@ -269,14 +269,14 @@ def process_channel(channelxml, resolver, track_progress=False):
 
 
 def _named(element, channel):
-    """The element, with the channel's name of histograms if it has none."""
+    """Returns the element, with the channel's name of histograms if it has none."""
     if "HistoName" not in element.attrib and channel.get("HistoName"):
         element.set("HistoName", channel.get("HistoName"))
     return element
 
 
 def _observed(channel):
-    """The element of the observed counts: the first without a name, or the first."""
+    """Returns the element of the observed counts: the first without a name, or the first."""
     found = channel.findall("Data")
     if not found:
         raise _xml.Incomplete("there are no data: an element `Data` names the histogram of what was observed")
@@ -298,7 +298,7 @@ def _warn_of_stat_errors(channel, name):
 
 
 def dedupe_parameters(parameters):
-    """Settings without repetitions.
+    """Returns settings without repetitions.
 
     Raises
     ------
@@ -315,7 +315,7 @@ def dedupe_parameters(parameters):
 
 
 def process_measurements(toplvl, other_parameter_configs=None, *, n_elements=None):
-    """The measurements, each with the settings of the parameters.
+    """Returns the measurements, each with the settings of the parameters.
 
     Parameters
     ----------
@@ -367,7 +367,7 @@ def _warn_of_rest(element, measurement):
 
 
 def _changes(element, n_elements):
-    """Names of parameters and what changes in their settings, in the order of the file."""
+    """Returns names of parameters and what changes in their settings, in the order of the file."""
     vectors = {}
     for setting in element.findall("ParamSetting"):
         change = {"fixed": _xml.truth(setting, "Const")} if "Const" in setting.attrib else {}
@@ -385,7 +385,7 @@ def _changes(element, n_elements):
 
 
 def _elements(rootname, n_elements):
-    """The vector of parameters that `rootname` is in, and its places in it."""
+    """Returns the vector of parameters that `rootname` is in, and its places in it."""
     match = re.fullmatch(r"gamma_(.+?)(?:_bin)?_(\d+)", rootname)
     for name, elements in ((rootname.removeprefix("gamma_"), None), *([(match[1], [int(match[2])])] if match else [])):
         name = f"staterror_{name.removeprefix('stat_')}" if name not in n_elements and name.startswith("stat_") else name
@@ -401,7 +401,7 @@ def _of_vector(name, changes, n):
 
 
 def _vectors(channels):
-    """How many elements each vector of parameters has."""
+    """Returns how many elements each vector of parameters has."""
     sizes, of_stat_errors = {}, {}
     for channel in channels:
         for sample in channel["samples"]:
@@ -413,7 +413,7 @@ def _vectors(channels):
 
 
 def parse(configfile, rootdir, mounts=None, track_progress=False, validation_as_error=True):
-    """The workspace that a top-level XML file and what it names describe.
+    """Returns the workspace that a top-level XML file and what it names describe.
 
     Parameters
     ----------

@@ -18,7 +18,8 @@ def _model(channel, signal, background, modifier, batch_size, validate):
 
 
 def correlated_background(signal, bkg, bkg_up, bkg_down, batch_size=None, validate=True) -> Model:
-    """A background that one parameter moves in all bins, to `bkg_up` at +1 and `bkg_down` at -1.
+    """Returns a background that one parameter moves in all bins, to `bkg_up` at +1 and `bkg_down`
+    at -1.
 
     >>> import nextstat.pyhf as pyhf
     >>> model = pyhf.simplemodels.correlated_background(
@@ -32,7 +33,7 @@ def correlated_background(signal, bkg, bkg_up, bkg_down, batch_size=None, valida
 
 
 def uncorrelated_background(signal, bkg, bkg_uncertainty, batch_size=None, validate=True) -> Model:
-    """A background whose bins have independent uncertainties.
+    """Returns a background whose bins have independent uncertainties.
 
     >>> import nextstat.pyhf as pyhf
     >>> model = pyhf.simplemodels.uncorrelated_background(
@@ -46,7 +47,7 @@ def uncorrelated_background(signal, bkg, bkg_uncertainty, batch_size=None, valid
 
 
 def hepdata_like(signal_data, bkg_data, bkg_uncerts, batch_size=None) -> Model:
-    """The old name of `uncorrelated_background`."""
+    """Calls `uncorrelated_background` by its old name."""
     from .exceptions import _deprecated_api_warning
 
     _deprecated_api_warning("pyhf.simplemodels.hepdata_like", "pyhf.simplemodels.uncorrelated_background", "0.6.2", "0.8.0")

@@ -10,7 +10,7 @@ def __dir__():
 
 
 def digest(obj, algorithm="sha256"):
-    """The digest of a document, whatever the order of its keys.
+    """Returns the digest of a document, whatever the order of its keys.
 
     >>> import nextstat.pyhf as pyhf
     >>> pyhf.utils.digest({"a": 1, "b": 2}) == pyhf.utils.digest({"b": 2, "a": 1})
@@ -35,8 +35,8 @@ def digest(obj, algorithm="sha256"):
 
 
 def options_from_eqdelimstring(opts):
-    """A dictionary from texts such as ``"maxiter=1000"``: values are truth values and nothing as
-    YAML 1.1 spells them, JSON, or else text.
+    """Returns a dictionary from texts such as ``"maxiter=1000"``: values are truth values and
+    nothing as YAML 1.1 spells them, JSON, or else text.
 
     >>> import nextstat.pyhf as pyhf
     >>> pyhf.utils.options_from_eqdelimstring(["maxiter=1000", "verbose=True", "method=BFGS"])
@@ -74,5 +74,5 @@ _CITATION = """@article{pyhf_joss,
 
 
 def citation(oneline=False):
-    """What to cite for the interface: the paper about pyhf, in BibTeX."""
+    """Returns what to cite for the interface: the paper about pyhf, in BibTeX."""
     return "".join(_CITATION.splitlines()) if oneline else _CITATION

@@ -63,7 +63,7 @@ class Workspace(_ChannelSummaryMixin, dict):
         return object.__repr__(self)
 
     def get_measurement(self, measurement_name=None, measurement_index=None) -> dict[str, Any]:
-        """The measurement of this name, or at this place, or the first one.
+        """Returns the measurement of this name, or at this place, or the first one.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class Workspace(_ChannelSummaryMixin, dict):
         return measurement
 
     def model(self, measurement_name=None, measurement_index=None, patches=None, **config_kwargs) -> Model:
-        """The model of a measurement, with JSON patches applied to its specification.
+        """Returns the model of a measurement, with JSON patches applied to its specification.
 
         Other arguments are those of `Model`.
         """
@@ -101,7 +101,7 @@ class Workspace(_ChannelSummaryMixin, dict):
         return Model(spec, **config_kwargs)
 
     def data(self, model, include_auxdata=True) -> list[float]:
-        """Observed counts of the model's channels, and its auxiliary data."""
+        """Returns observed counts of the model's channels, and its auxiliary data."""
         try:
             counts = [count for channel in model.config.channels for count in self.observations[channel]]
         except KeyError:
@@ -110,7 +110,7 @@ class Workspace(_ChannelSummaryMixin, dict):
         return counts + model.config.auxdata if include_auxdata else counts
 
     def prune(self, modifiers=None, modifier_types=None, samples=None, channels=None, measurements=None) -> Workspace:
-        """A workspace without the things of these names.
+        """Returns a workspace without the things of these names.
 
         Raises
         ------
@@ -122,7 +122,7 @@ class Workspace(_ChannelSummaryMixin, dict):
         return type(self)(_join.changed(self, removed, _join.Names({}, [], {}, {}, {})))
 
     def rename(self, modifiers=None, samples=None, channels=None, measurements=None) -> Workspace:
-        """A workspace with other names: dictionaries from the old to the new.
+        """Returns a workspace with other names: dictionaries from the old to the new.
 
         Raises
         ------
@@ -135,7 +135,7 @@ class Workspace(_ChannelSummaryMixin, dict):
 
     @classmethod
     def combine(cls, left, right, join="none", merge_channels=False) -> Workspace:
-        """A workspace of the channels, observations and measurements of two.
+        """Returns a workspace of the channels, observations and measurements of two.
 
         Parameters
         ----------
@@ -160,8 +160,8 @@ class Workspace(_ChannelSummaryMixin, dict):
 
     @classmethod
     def sorted(cls, workspace) -> Workspace:
-        """A workspace with channels, samples, modifiers, measurements, parameters and observations
-        by name.
+        """Returns a workspace with channels, samples, modifiers, measurements, parameters and
+        observations by name.
         """
         spec = copy.deepcopy(dict(workspace))
 
@@ -180,7 +180,8 @@ class Workspace(_ChannelSummaryMixin, dict):
 
     @classmethod
     def build(cls, model, data, name="measurement", validate=True) -> Workspace:
-        """A workspace of `model` and the observed `data` (B, or B + K), with one measurement."""
+        """Returns a workspace of `model` and the observed `data` (B, or B + K), with one
+        measurement."""
         config = model.config
         parameters = [
             {

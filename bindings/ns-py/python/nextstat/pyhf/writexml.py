@@ -30,7 +30,7 @@ def __dir__():
 
 
 def _as_file(name):
-    """A name without what means something in paths."""
+    """Returns a name without what means something in paths."""
     return re.sub(r"[^\w.-]", "_", name)
 
 
@@ -61,7 +61,7 @@ class _Histograms(dict):
 
 
 def _weighted(identify, name, values, variances):
-    """A ROOT histogram with sums of squared weights; no under- and overflow."""
+    """Returns a ROOT histogram with sums of squared weights; no under- and overflow."""
     edges = np.arange(len(values) + 1.0)
     centres = edges[:-1] + 0.5
     data, squares = np.pad(values, 1), np.pad(variances, 1)
@@ -75,7 +75,7 @@ def indent(elem, level=0):
 
 
 def build_measurement(measurementspec, modifiertypes, *, n_elements=None, starts=None):
-    """The element of a measurement.
+    """Returns the element of a measurement.
 
     Parameters
     ----------
@@ -106,14 +106,14 @@ def build_measurement(measurementspec, modifiertypes, *, n_elements=None, starts
 
 
 def _listed(name):
-    """A name that will stand in a list."""
+    """Returns a name that will stand in a list."""
     if re.search(r"\s", name):
         raise exceptions.Unsupported(f"the parameter `{name}` is of interest, or has settings: XML has such names in lists with blanks between them")
     return name
 
 
 def _rootnames(name, kind, n):
-    """What ROOT calls a parameter, or the elements of a vector."""
+    """Returns what ROOT calls a parameter, or the elements of a vector."""
     name = _listed(name)
     if kind == "lumi" or name == "lumi":
         return "Lumi"
@@ -126,7 +126,7 @@ def _rootnames(name, kind, n):
 
 
 def _start(setting, kind, starts):
-    """The starting value that a ParamSetting must say; None where it is the usual one."""
+    """Returns the starting value that a ParamSetting must say; None where it is the usual one."""
     name, inits = setting["name"], setting.get("inits")
     if not inits or (kind == "normfactor" and name not in starts):
         return None
@@ -137,8 +137,8 @@ def _start(setting, kind, starts):
 
 
 def build_modifier(spec, modifierspec, channelname, samplename, sampledata, *, histograms=None):
-    """The element of a modifier; None for `lumi`, which is an attribute of its sample, and, with a
-    warning, for an unknown type.
+    """Returns the element of a modifier; None for `lumi`, which is an attribute of its sample, and,
+    with a warning, for an unknown type.
     """
     histograms = _Histograms() if histograms is None else histograms
     if modifierspec["type"] not in _BUILDERS:
@@ -154,7 +154,7 @@ def _norm_factor(spec, modifier, names, sampledata, histograms):
 
 
 def _first_setting(spec, name):
-    """What the first measurement that mentions the parameter says of it."""
+    """Returns what the first measurement that mentions the parameter says of it."""
     for measurement in spec.get("measurements", []):
         for setting in measurement["config"]["parameters"]:
             if setting["name"] == name:
@@ -189,7 +189,7 @@ _BUILDERS = {
 
 
 def build_sample(spec, samplespec, channelname, *, histograms=None):
-    """The element of a sample."""
+    """Returns the element of a sample."""
     histograms = _Histograms() if histograms is None else histograms
     kinds = {modifier["type"]: modifier for modifier in samplespec["modifiers"]}
     variances = np.square(kinds["staterror"]["data"]) if "staterror" in kinds else None
@@ -202,7 +202,7 @@ def build_sample(spec, samplespec, channelname, *, histograms=None):
 
 
 def build_data(obsspec, channelname, *, histograms=None):
-    """The element of a channel's observed counts; None if there are none."""
+    """Returns the element of a channel's observed counts; None if there are none."""
     histograms = _Histograms() if histograms is None else histograms
     for observation in obsspec or []:
         if observation["name"] == channelname:
@@ -211,7 +211,7 @@ def build_data(obsspec, channelname, *, histograms=None):
 
 
 def build_channel(spec, channelspec, obsspec, *, histograms=None):
-    """The element of a channel."""
+    """Returns the element of a channel."""
     histograms = _Histograms() if histograms is None else histograms
     name = channelspec["name"]
     element = ET.Element("Channel", Name=name, InputFile=histograms.path)
@@ -225,7 +225,7 @@ def build_channel(spec, channelspec, obsspec, *, histograms=None):
 
 
 def _modifiers(spec):
-    """Every modifier, with its channel and sample."""
+    """Returns every modifier, with its channel and sample."""
     return [(channel, sample, modifier) for channel in spec["channels"] for sample in channel["samples"] for modifier in sample["modifiers"]]
 
 
@@ -241,7 +241,7 @@ def _refuse(spec):
 
 
 def _renamed(spec):
-    """The name in XML of every modifier: a staterror is called after its channel."""
+    """Returns the name in XML of every modifier: a staterror is called after its channel."""
     return {modifier["name"]: f"staterror_{channel['name']}" for channel, _, modifier in _modifiers(spec) if modifier["type"] == "staterror"}
 
 
@@ -302,7 +302,7 @@ def writexml(spec, specdir, data_rootdir, resultprefix):
 
 
 def _channels(spec, folder, resultprefix, histograms):
-    """The files of the channels, by path."""
+    """Returns the files of the channels, by path."""
     files = {}
     for channel in spec["channels"]:
         path = folder / f"{resultprefix}_{_as_file(channel['name'])}.xml"

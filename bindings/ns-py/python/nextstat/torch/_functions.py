@@ -272,7 +272,7 @@ def _kind(given: Any) -> str:
 
 
 def nll(session: DifferentiableSession, params: torch.Tensor, inputs: Inputs) -> torch.Tensor:
-    """-ln L of the data at `params` (P) and `inputs` (M), or at N rows of either or both.
+    """Returns -ln L of the data at `params` (P) and `inputs` (M), or at N rows of either or both.
 
     It can be differentiated twice. Outside the domain it is +∞, with gradients of NaN.
 

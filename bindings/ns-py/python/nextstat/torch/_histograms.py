@@ -19,8 +19,8 @@ def soft_histogram(
     kernel: str = "normal",
     overflow: bool = True,
 ) -> torch.Tensor:
-    """A histogram in which every entry is spread over the bins by a kernel: a kernel density
-    estimate, integrated over each bin.
+    """Returns a histogram in which every entry is spread over the bins by a kernel: a kernel
+    density estimate, integrated over each bin.
 
     Bin b contains Σ_i w_i [F((e_{b+1} - x_i)/h) - F((e_b - x_i)/h)], with the bandwidth h and the
     distribution F of the kernel. For h → 0 it becomes the histogram.

@@ -79,7 +79,7 @@ def download(archive_url, output_directory, force=False, compress=False):
 
 
 def _existing(folder):
-    """The folder, or the nearest one above it that exists."""
+    """Returns the folder, or the nearest one above it that exists."""
     folder = folder.absolute()
     return next(parent for parent in (folder, *folder.parents) if parent.is_dir())
 
@@ -137,7 +137,7 @@ def _copy(source, file, limit, url):
 
 
 def _unpacked(archive, scratch, target, url):
-    """The files of an archive, unpacked to `scratch`, by where they go; a folder that holds
+    """Returns the files of an archive, unpacked to `scratch`, by where they go; a folder that holds
     everything in a zip file is left out.
     """
     for members, unwraps in ((_of_tar, False), (_of_zip, True)):
@@ -153,7 +153,7 @@ def _unpacked(archive, scratch, target, url):
 
 
 def _extracted(members, scratch, url):
-    """Paths and unpacked files; of files of one name the last one counts."""
+    """Returns paths and unpacked files; of files of one name the last one counts."""
     found, left = {}, LARGEST_CONTENT
     for i, (name, opened) in enumerate(members):
         path = _inside(name, url)

@@ -31,8 +31,8 @@ def __dir__():
 
 
 def generate_asimov_data(asimov_mu, data, pdf, init_pars, par_bounds, fixed_params, return_fitted_pars=False) -> Any:
-    """What is expected with the parameter of interest at `asimov_mu` and the others fitted to
-    `data`; with those parameters if asked for.
+    """Returns what is expected with the parameter of interest at `asimov_mu` and the others fitted
+    to `data`; with those parameters if asked for.
 
     >>> import nextstat.pyhf as pyhf
     >>> model = pyhf.simplemodels.uncorrelated_background(
@@ -56,15 +56,15 @@ class AsymptoticTestStatDistribution:
         self.cutoff = cutoff
 
     def cdf(self, value) -> Any:
-        """The probability of a value up to `value`."""
+        """Returns the probability of a value up to `value`."""
         return get_backend()[0].normal_cdf(value - self.shift)
 
     def _tail(self, value):
-        """`pvalue` of a number."""
+        """Returns `pvalue` of a number."""
         return 0.5 * math.erfc((value - float(self.shift)) / _ROOT_2) if value >= self.cutoff else math.nan
 
     def pvalue(self, value) -> Any:
-        """The probability of a value from `value` on; NaN below the cutoff.
+        """Returns the probability of a value from `value` on; NaN below the cutoff.
 
         >>> import nextstat.pyhf as pyhf
         >>> pyhf.infer.calculators.AsymptoticTestStatDistribution(0.0).pvalue(0.0)
@@ -75,7 +75,7 @@ class AsymptoticTestStatDistribution:
         return tensorlib.where(np.asarray(value) >= self.cutoff, tail, np.nan)
 
     def expected_value(self, nsigma) -> Any:
-        """The value `nsigma` standard deviations above the mean, or the cutoff.
+        """Returns the value `nsigma` standard deviations above the mean, or the cutoff.
 
         >>> import nextstat.pyhf as pyhf
         >>> distribution = pyhf.infer.calculators.AsymptoticTestStatDistribution(0.0)
@@ -114,7 +114,7 @@ class _Calculator:
         return 1.0 if self.test_stat == "q0" else 0.0
 
     def pvalues(self, teststat, sig_plus_bkg_distribution, bkg_only_distribution) -> Any:
-        """CLsb, CLb and CLs of the statistic `teststat`.
+        """Returns CLsb, CLb and CLs of the statistic `teststat`.
 
         Where the two distributions are the same, nothing is excluded and CLs is 1.
         """
@@ -126,7 +126,7 @@ class _Calculator:
             return clsb, clb, get_backend()[0].astensor(clsb / clb)
 
     def _p_values(self, value, tested, other):
-        """The same of one number, by asymptotic formulas."""
+        """Returns the same for one number, by asymptotic formulas."""
         clsb, clb = tested._tail(value), other._tail(value)
         if tested.shift == other.shift and clsb == clb:
             cls = 1.0
@@ -158,7 +158,8 @@ class AsymptoticCalculator(_Calculator):
         self.fitted_pars = None
 
     def teststatistic(self, poi_test) -> Any:
-        """The statistic in terms of -μ̂/σ: √q - √q_A, or the other branch of eq. 65 for q̃ > q̃_A.
+        """Returns the statistic in terms of -μ̂/σ: √q - √q_A, or the other branch of eq. 65 for
+        q̃ > q̃_A.
         """
         tensorlib, _ = get_backend()
         pdf, *within = self._within
@@ -173,7 +174,8 @@ class AsymptoticCalculator(_Calculator):
         return tensorlib.astensor((q - q_asimov) / (2 * self.sqrtqmuA_v))
 
     def _one_by_one(self, poi_test):
-        """The statistic of the data and of the Asimov data set, with the parameters of every fit.
+        """Returns the statistic of the data and of the Asimov data set, with the parameters of
+        every fit.
         """
         statistic = _named(self.test_stat)
         observed = statistic(poi_test, self.data, *self._within, return_fitted_pars=True)
@@ -181,8 +183,8 @@ class AsymptoticCalculator(_Calculator):
         return observed, asimov_pars, statistic(poi_test, asimov_data, *self._within, return_fitted_pars=True)
 
     def distributions(self, poi_test) -> Any:
-        """The statistic's distributions for signal and background, and for background alone; after
-        `teststatistic`.
+        """Returns the statistic's distributions for signal and background, and for background
+        alone; after `teststatistic`.
         """
         if self.sqrtqmuA_v is None:
             raise RuntimeError("need to call .teststatistic(poi_test) first")
@@ -192,7 +194,7 @@ class AsymptoticCalculator(_Calculator):
         return AsymptoticTestStatDistribution(-self.sqrtqmuA_v, cutoff), AsymptoticTestStatDistribution(0.0, cutoff)
 
     def expected_pvalues(self, sig_plus_bkg_distribution, bkg_only_distribution) -> Any:
-        """CLsb, CLb and CLs, each at -2 … +2 standard deviations of the background."""
+        """Returns CLsb, CLb and CLs, each at -2 … +2 standard deviations of the background."""
         tested, other = sig_plus_bkg_distribution, bkg_only_distribution
         if _is_normal(tested) and _is_normal(other):
             shift, cutoff = float(other.shift), float(other.cutoff)
@@ -203,7 +205,7 @@ class AsymptoticCalculator(_Calculator):
 
 
 def _is_normal(distribution):
-    """Whether it is the normal distribution of one number."""
+    """Returns whether it is the normal distribution of one number."""
     return type(distribution) is AsymptoticTestStatDistribution and np.ndim(distribution.shift) == 0
 
 
@@ -214,11 +216,11 @@ class EmpiricalDistribution:
         self.samples = get_backend()[0].ravel(samples)
 
     def pvalue(self, value) -> Any:
-        """The fraction of samples from `value` on."""
+        """Returns the fraction of samples from `value` on."""
         return get_backend()[0].astensor(np.count_nonzero(self.samples >= value) / len(self.samples))
 
     def expected_value(self, nsigma) -> Any:
-        """The quantile of `nsigma` standard deviations of a normal distribution."""
+        """Returns the quantile of `nsigma` standard deviations of a normal distribution."""
         tensorlib, _ = get_backend()
         return tensorlib.percentile(self.samples, tensorlib.normal_cdf(nsigma) * 100, interpolation="linear")
 
@@ -237,11 +239,12 @@ class ToyCalculator(_Calculator):
         self.track_progress = track_progress
 
     def teststatistic(self, poi_test) -> Any:
-        """The statistic of the data."""
+        """Returns the statistic of the data."""
         return _named(self.test_stat)(poi_test, self.data, *self._within)
 
     def distributions(self, poi_test, track_progress=None) -> Any:
-        """The statistic's distributions for signal and background, and for background alone."""
+        """Returns the statistic's distributions for signal and background, and for background
+        alone."""
         shows = self.track_progress if track_progress is None else track_progress
         thrown = []
         for mu in (poi_test, self._asimov_mu):
@@ -257,7 +260,7 @@ class ToyCalculator(_Calculator):
         return EmpiricalDistribution(get_backend()[0].astensor(values[~np.isnan(values)]))
 
     def _values(self, poi_test, toys, label, shows):
-        """The statistic of every toy, NaN where a fit failed."""
+        """Returns the statistic of every toy, NaN where a fit failed."""
         statistic = _named(self.test_stat)
         if _fits_ensembles(self.pdf):
             with counted(2 * len(toys), label, "fit", shows) as progress:
@@ -271,8 +274,8 @@ class ToyCalculator(_Calculator):
         return np.array(values)
 
     def expected_pvalues(self, sig_plus_bkg_distribution, bkg_only_distribution) -> Any:
-        """CLsb, CLb and CLs, each at -2 … +2 standard deviations: quantiles over the toys of the
-        background.
+        """Returns CLsb, CLb and CLs, each at -2 … +2 standard deviations: quantiles over the toys
+        of the background.
         """
         samples = bkg_only_distribution.samples
         n_at_least = [len(d.samples) - np.searchsorted(np.sort(d.samples), samples, side="left") for d in (sig_plus_bkg_distribution, bkg_only_distribution)]

@@ -17,12 +17,12 @@ def __dir__():
 
 
 def twice_nll(pars, data, pdf) -> Any:
-    """-2 ln L of `data` at `pars`."""
+    """Returns -2 ln L of `data` at `pars`."""
     return -2 * pdf.logpdf(pars, data)
 
 
 def _given(pdf, init_pars, par_bounds, fixed_params):
-    """The model's own settings where there are none."""
+    """Returns settings, which are the model's own where none are given."""
 
     def chosen(given, suggested) -> Any:
         return suggested() if given is None or len(given) == 0 else given
@@ -78,22 +78,22 @@ def fit(data, pdf, init_pars=None, par_bounds=None, fixed_params=None, **kwargs)
 
 
 def _within(pdf, init_pars, par_bounds, fixed_params):
-    """Where a fit starts, its box, and the fixed parameters."""
+    """Returns where a fit starts, its box, and the fixed parameters."""
     init_pars, par_bounds, fixed_params = _given(pdf, init_pars, par_bounds, fixed_params)
     _check_start(init_pars, par_bounds)
     return init_pars, par_bounds, [(index, init_pars[index]) for index, is_fixed in enumerate(fixed_params) if is_fixed]
 
 
 def _fits_ensembles(pdf):
-    """Whether the engine fits many data sets of this model in one call."""
+    """Returns whether the engine fits many data sets of this model in one call."""
     from ..pdf import Model
 
     return isinstance(pdf, Model) and hasattr(get_backend()[1], "_minimize_each")
 
 
 def _fit_each(data, pdf, init_pars, par_bounds, fixed_params, progress=None):
-    """`fit` of many data sets (T × D): parameters (T × P) and -2 ln L (T), NaN where a fit failed;
-    `progress` is told how many are done.
+    """Fits many data sets (T × D) as `fit` does: parameters (T × P) and -2 ln L (T), NaN where a
+    fit failed; `progress` is told how many are done.
     """
     told = None if progress is None else lambda done, total: progress(done)
     return get_backend()[1]._minimize_each(data, pdf, *_within(pdf, init_pars, par_bounds, fixed_params), told)
@@ -105,7 +105,7 @@ def fixed_poi_fit(poi_val, data, pdf, init_pars=None, par_bounds=None, fixed_par
 
 
 def _at(poi_val, pdf, init_pars, par_bounds, fixed_params):
-    """The settings of a fit with the parameter of interest fixed at `poi_val`."""
+    """Returns the settings of a fit with the parameter of interest fixed at `poi_val`."""
     if pdf.config.poi_index is None:
         raise UnspecifiedPOI("No POI is defined. A POI is required to fit with a fixed POI.")
     init_pars, par_bounds, fixed_params = _given(pdf, init_pars, par_bounds, fixed_params)

@@ -29,8 +29,8 @@ def _need_poi(pdf):
 
 
 def _warn_of_bound(name, other, pdf, par_bounds, wants_zero):
-    """Statistics with a tilde are for a parameter of interest that starts at zero, the others for
-    one that does not.
+    """Warns of a statistic that the bound does not suit: those with a tilde are for a parameter of
+    interest that starts at zero, the others for one that does not.
     """
     if (par_bounds[pdf.config.poi_index][0] == 0) != wants_zero:
         log.warning(
@@ -44,8 +44,8 @@ _ROUNDING = 2e-13
 
 
 def _risen(at_mu, at_best):
-    """-2 ln λ(μ) of 2NLL at the conditional and the free minimum: not negative, and 0 where it is
-    rounding; NaN stays.
+    """Returns -2 ln λ(μ) of 2NLL at the conditional and the free minimum: not negative, and 0 where
+    it is rounding; NaN stays.
 
     >>> _risen(25.0, 25.0 + 1e-12), _risen(25.0 + 1e-12, 25.0), _risen(26.0, 25.0)
     (0.0, 0.0, 1.0)
@@ -55,7 +55,7 @@ def _risen(at_mu, at_best):
 
 
 def _rise(mu, data, pdf, within):
-    """-2 ln λ(μ), the conditional and the free best fit.
+    """Returns -2 ln λ(μ), the conditional and the free best fit.
 
     A conditional minimum below the free one shows another minimum, so the free fit is repeated from
     there.
@@ -77,7 +77,7 @@ def _statistic(mu, data, pdf, within, return_fitted_pars, counts=lambda mu_hat: 
 
 
 def _of_each(name, mu, data, pdf, within, progress=None):
-    """The statistic `name` of many data sets (T × D): values (T), NaN where a fit failed;
+    """Returns the statistic `name` of many data sets (T × D): values (T), NaN where a fit failed;
     `progress` is told of 2 T fits.
     """
     mu = 0.0 if name == "q0" else mu
@@ -99,9 +99,9 @@ def _of_each(name, mu, data, pdf, within, progress=None):
 
 
 def _of_test(name, mu, asimov_mu, data, pdf, within):
-    """What an asymptotic test needs, by one call of the engine: the statistic `name` of the data
-    with its (conditional, free) fits, the parameters of the Asimov data set, and the statistic of
-    that one with its fits.
+    """Returns what an asymptotic test needs, by one call of the engine: the statistic `name` of the
+    data with its (conditional, free) fits, the parameters of the Asimov data set, and the statistic
+    of that one with its fits.
 
     None where the engine does not do it alone, or where a fit fails: fits that are made one after
     the other then say why.
@@ -117,7 +117,8 @@ def _of_test(name, mu, asimov_mu, data, pdf, within):
 
 
 def _pair(name, mu, pdf, within, fits):
-    """The statistic and its fits, as the function of that name returns them, warnings included."""
+    """Returns the statistic and its fits, as the function of that name returns them, warnings
+    included."""
     conditional, best, (at_mu, at_best) = fits["conditional"], fits["free"], fits["twice_nll"]
     _CHECKS[name](mu, pdf, within[1])
     mu_hat = best[pdf.config.poi_index]
@@ -142,14 +143,14 @@ _CHECKS = {"q": _check_qmu, "qtilde": _check_qmu_tilde, "q0": _check_q0}
 
 
 def qmu(mu, data, pdf, init_pars, par_bounds, fixed_params, return_fitted_pars=False) -> Any:
-    """q_μ, eq. 14: -2 ln λ(μ) for μ̂ ≤ μ, else 0."""
+    """Returns q_μ, eq. 14: -2 ln λ(μ) for μ̂ ≤ μ, else 0."""
     _need_poi(pdf)
     _check_qmu(mu, pdf, par_bounds)
     return _statistic(mu, data, pdf, (init_pars, par_bounds, fixed_params), return_fitted_pars, lambda mu_hat: mu_hat <= mu)
 
 
 def qmu_tilde(mu, data, pdf, init_pars, par_bounds, fixed_params, return_fitted_pars=False) -> Any:
-    """q̃_μ, eq. 16: the same for μ ≥ 0.
+    """Returns q̃_μ, eq. 16: the same for μ ≥ 0.
 
     >>> import nextstat.pyhf as pyhf
     >>> model = pyhf.simplemodels.uncorrelated_background(
@@ -176,21 +177,21 @@ def qmu_tilde(mu, data, pdf, init_pars, par_bounds, fixed_params, return_fitted_
 
 
 def tmu(mu, data, pdf, init_pars, par_bounds, fixed_params, return_fitted_pars=False) -> Any:
-    """t_μ = -2 ln λ(μ), eq. 8."""
+    """Returns t_μ = -2 ln λ(μ), eq. 8."""
     _need_poi(pdf)
     _warn_of_bound("tmu", "tmu_tilde", pdf, par_bounds, False)
     return _statistic(mu, data, pdf, (init_pars, par_bounds, fixed_params), return_fitted_pars)
 
 
 def tmu_tilde(mu, data, pdf, init_pars, par_bounds, fixed_params, return_fitted_pars=False) -> Any:
-    """t̃_μ, eq. 11: the same for μ ≥ 0."""
+    """Returns t̃_μ, eq. 11: the same for μ ≥ 0."""
     _need_poi(pdf)
     _warn_of_bound("tmu_tilde", "tmu", pdf, par_bounds, True)
     return _statistic(mu, data, pdf, (init_pars, par_bounds, fixed_params), return_fitted_pars)
 
 
 def q0(mu, data, pdf, init_pars, par_bounds, fixed_params, return_fitted_pars=False) -> Any:
-    """q₀, eq. 12: -2 ln λ(0) for μ̂ ≥ 0, else 0; `mu` is 0 whatever it is."""
+    """Returns q₀, eq. 12: -2 ln λ(0) for μ̂ ≥ 0, else 0; `mu` is 0 whatever it is."""
     _need_poi(pdf)
     _check_q0(mu, pdf, par_bounds)
     return _statistic(0.0, data, pdf, (init_pars, par_bounds, fixed_params), return_fitted_pars, lambda mu_hat: mu_hat >= 0)

@@ -17,15 +17,15 @@ def __dir__():
 
 
 def all_pois_floating(pdf, fixed_params) -> Any:
-    """Whether fits may move the parameter of interest."""
+    """Returns whether fits may move the parameter of interest."""
     return not fixed_params[pdf.config.poi_index]
 
 
 def create_calculator(calctype, *args, **kwargs) -> Any:
-    """The calculator ``"asymptotics"`` or ``"toybased"``, made with the other arguments."""
+    """Returns the calculator ``"asymptotics"`` or ``"toybased"``, made with the other arguments."""
     return _CALCULATORS[calctype](*args, **kwargs)
 
 
 def get_test_stat(name) -> Any:
-    """The function of the statistic ``"q0"``, ``"q"`` or ``"qtilde"``."""
+    """Returns the function of the statistic ``"q0"``, ``"q"`` or ``"qtilde"``."""
     return _named(name)

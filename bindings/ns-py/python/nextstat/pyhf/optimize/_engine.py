@@ -59,7 +59,7 @@ class OptimizeResult(dict):
 
 
 def _for_users(result):
-    """The result in SciPy's class where SciPy is installed.
+    """Returns the result in SciPy's class where SciPy is installed.
 
     It is imported here, since only a caller of this needs it.
     """
@@ -76,11 +76,11 @@ class _InverseHessian(np.ndarray):
     """
 
     def todense(self):
-        """The matrix as a plain array."""
+        """Returns the matrix as a plain array."""
         return np.array(self)
 
     def matvec(self, x):
-        """The product with a vector (P)."""
+        """Returns the product with a vector (P)."""
         return np.asarray(self) @ np.asarray(x)
 
 
@@ -184,8 +184,8 @@ class _Optimizer:
         return tuple(wanted) if len(wanted) > 1 else wanted[0]
 
     def _minimize_each(self, data, pdf, init_pars, par_bounds, fixed_vals, progress):
-        """Parameters (T × P) and -2 ln L (T) of the fits of many data sets (T × D), NaN where a fit
-        failed.
+        """Returns parameters (T × P) and -2 ln L (T) of the fits of many data sets (T × D), NaN
+        where a fit failed.
         """
         found = pdf._fit_each(data, pdf._box(init_pars, par_bounds, fixed_vals), progress)
         limit = _MAXITER if self.maxiter is None else self.maxiter
@@ -208,8 +208,8 @@ class _Optimizer:
             return None
 
     def _derivatives(self, data, pdf, params, fixed_vals, method):
-        """Gradient and, if `method` has one, inverse Hessian of -2 ln L at the minimum, as SciPy
-        names them.
+        """Returns gradient and, if `method` has one, inverse Hessian of -2 ln L at the minimum, as
+        SciPy names them.
         """
         found = {"jac": 2.0 * pdf._nll_and_grad(params, data)[1]}
         if str(method).lower() in _QUASI_NEWTON:

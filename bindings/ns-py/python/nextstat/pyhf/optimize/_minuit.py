@@ -21,7 +21,7 @@ class Matrix(np.ndarray):
     """A covariance matrix (P × P) that knows its correlations."""
 
     def correlation(self):
-        """ρ_ij = V_ij / √(V_ii V_jj), zero where a variance is."""
+        """Returns ρ_ij = V_ij / √(V_ii V_jj), zero where a variance is."""
         width = np.sqrt(np.diag(np.asarray(self)))
         scale = np.outer(width, width)
         values = np.divide(np.asarray(self), scale, out=np.zeros(self.shape), where=scale > 0.0)
@@ -29,8 +29,8 @@ class Matrix(np.ndarray):
 
 
 def rise_of(cl, n_params):
-    """By how much -2 ln L rises at a confidence level: a probability, or from 1 on a number of
-    standard deviations of one parameter.
+    """Returns by how much -2 ln L rises at a confidence level: a probability, or from 1 on a number
+    of standard deviations of one parameter.
 
     >>> (
     ...     round(rise_of(None, 1), 6),
@@ -143,21 +143,21 @@ class MinuitView:
     # -- the function --
 
     def fcn(self, values):
-        """-2 ln L at `values` (P)."""
+        """Returns -2 ln L at `values` (P)."""
         return float(-2.0 * np.asarray(self._pdf.logpdf(values, self._data)).reshape(()))
 
     def grad(self, values):
-        """The gradient (P) of `fcn`."""
+        """Returns the gradient (P) of `fcn`."""
         return 2.0 * self._pdf._nll_and_grad(values, self._data)[1]
 
     def hessian(self, values):
-        """The Hessian (P × P) of `fcn`."""
+        """Returns the Hessian (P × P) of `fcn`."""
         return 2.0 * self._pdf._hessian(values, self._data)
 
     # -- fits --
 
     def _box(self):
-        """Values, limits and what is fixed, as they are now."""
+        """Returns values, limits and what is fixed, as they are now."""
         limits = np.asarray(self.limits)
         return np.array(self.values), limits[:, 0], limits[:, 1], np.asarray(self.fixed).tolist()
 
@@ -194,7 +194,7 @@ class MinuitView:
     # -- intervals, profiles, contours --
 
     def minos(self, *parameters, cl=None, ncall=None):
-        """Asymmetric intervals of `parameters`, of all that are free if there are none.
+        """Returns asymmetric intervals of `parameters`, of all that are free if there are none.
 
         Where a range ends before the interval does, the interval ends at the limit, as in iminuit;
         it is NaN where the likelihood ends.
@@ -218,14 +218,14 @@ class MinuitView:
         return self
 
     def _standard_intervals(self, wanted):
-        """What the engine's MINOS finds, by the name of the parameter; an end is None where the
-        range ends before.
+        """Returns what the engine's MINOS finds, by the name of the parameter; an end is None where
+        the range ends before.
         """
         found = self._pdf._fit(self._data, self._box(), False, wanted)
         return {interval["parameter"]: interval for interval in found["minos"]}
 
     def _interval(self, i, rise, known):
-        """The interval of parameter `i`, whose ends may be known already."""
+        """Returns the interval of parameter `i`, whose ends may be known already."""
         ends = []
         for sign, distance in zip((-1.0, 1.0), known):
             is_known = distance is not None
@@ -241,7 +241,7 @@ class MinuitView:
         return _profile.Profiler(self._pdf, self._data, self._box(), self.fval)
 
     def profile(self, vname, *, size=100, bound=2, grid=None, subtract_min=False):
-        """-2 ln L along one parameter, with the others where they are: values, and -2 ln L
+        """Returns -2 ln L along one parameter, with the others where they are: values, and -2 ln L
         (`size`).
         """
         i = self._position(vname)
@@ -251,8 +251,8 @@ class MinuitView:
         return axis, _profile.subtracted(self._at(points), subtract_min)
 
     def mnprofile(self, vname, *, size=30, bound=2, grid=None, subtract_min=False, ncall=0, iterate=5, use_simplex=True):
-        """-2 ln L along one parameter, minimised in the others: values, -2 ln L, and whether each
-        fit converged (`size`).
+        """Returns -2 ln L along one parameter, minimised in the others: values, -2 ln L, and
+        whether each fit converged (`size`).
         """
         i = self._position(vname)
         axis = self._axis(i, size, bound, grid)
@@ -261,8 +261,8 @@ class MinuitView:
         return axis, _profile.subtracted(twice_nll, subtract_min), np.array([fit["converged"] for fit in fits])
 
     def contour(self, x, y, *, size=50, bound=2, grid=None, subtract_min=False):
-        """-2 ln L over two parameters, with the others where they are: both axes, and -2 ln L
-        (`size` × `size`).
+        """Returns -2 ln L over two parameters, with the others where they are: both axes, and -2 ln
+        L (`size` × `size`).
         """
         pair = self._position(x), self._position(y)
         sizes = size if np.iterable(size) else (size, size)
@@ -274,7 +274,7 @@ class MinuitView:
         return *axes, _profile.subtracted(plane, subtract_min)
 
     def mncontour(self, x, y, *, cl=None, size=100, interpolated=0, experimental=False, ncall=0, iterate=5, use_simplex=True):
-        """The contour of two parameters, the others fitted, at a confidence level.
+        """Returns the contour of two parameters, the others fitted, at a confidence level.
 
         Parameters
         ----------
@@ -303,8 +303,8 @@ class MinuitView:
         return _profile.interpolated(points, interpolated) if interpolated > size else points
 
     def _axis(self, i, size, bound, grid):
-        """Values of parameter `i`: those of `grid`, or `size` values between two ends, or to
-        `bound` standard deviations on either side.
+        """Returns values of parameter `i`: those of `grid`, or `size` values between two ends, or
+        to `bound` standard deviations on either side.
         """
         if grid is not None:
             axis = np.array(grid, dtype=float)
@@ -316,7 +316,7 @@ class MinuitView:
         return np.linspace(*ends, size)
 
     def _at(self, points):
-        """-2 ln L at each of `points` (N × P)."""
+        """Returns -2 ln L at each of `points` (N × P)."""
         return -2.0 * self._pdf._floating.log_density(points, self._pdf._data(self._data))
 
     def __repr__(self):

@@ -6,7 +6,8 @@ from .. import exceptions
 
 
 def minimize(objective, data, pdf, within):
-    """The minimum of `objective(params, data, pdf)` in a box, as the fields of an `OptimizeResult`.
+    """Returns the minimum of `objective(params, data, pdf)` in a box, as the fields of an
+    `OptimizeResult`.
     """
     try:
         from scipy.optimize import minimize as scipy_minimize

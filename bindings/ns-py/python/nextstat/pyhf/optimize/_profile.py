@@ -38,14 +38,14 @@ class Profiler:
         return found
 
     def rise(self, values):
-        """By how much -2 ln L is above the minimum; infinite where it is not finite."""
+        """Returns by how much -2 ln L is above the minimum; infinite where it is not finite."""
         found = self.at(values)["twice_nll"]
         return found - self._least if math.isfinite(found) else math.inf
 
 
 def interval_end(profiler, i, sign, rise_and_width):
-    """The lower end (`sign` -1) or the upper one (1) of the interval of parameter `i`: where -2 ln
-    L has risen by an amount.
+    """Returns the lower end (`sign` -1) or the upper one (1) of the interval of parameter `i`:
+    where -2 ln L has risen by an amount.
     """
     (rise, width), best = rise_and_width, profiler.best[i]
     limit = profiler.lower[i] if sign < 0.0 else profiler.upper[i]
@@ -55,8 +55,8 @@ def interval_end(profiler, i, sign, rise_and_width):
 
 
 def _end(above, step, room):
-    """The distance, at most `room`, at which `above` changes its sign from negative; `step` is the
-    first guess.
+    """Returns the distance, at most `room`, at which `above` changes its sign from negative; `step`
+    is the first guess.
     """
     inner, outer = 0.0, min(step, room)
     while outer < room and above(outer) < 0.0:
@@ -70,8 +70,8 @@ def _end(above, step, room):
 
 
 def contour(profiler, pair, rise, points_and_widths):
-    """Points (N + 1 × 2) round the minimum, one on each of N rays, at which -2 ln L has risen by
-    `rise`; the last is the first.
+    """Returns points (N + 1 × 2) round the minimum, one on each of N rays, at which -2 ln L has
+    risen by `rise`; the last is the first.
     """
     n_points, widths = points_and_widths
     best, lower, upper = (np.asarray(ends)[list(pair)] for ends in (profiler.best, profiler.lower, profiler.upper))
@@ -86,12 +86,12 @@ def contour(profiler, pair, rise, points_and_widths):
 
 
 def subtracted(values, is_wanted):
-    """`values`, without the least of them if that is wanted."""
+    """Returns `values`, without the least of them if that is wanted."""
     return values - np.min(values) if is_wanted else values
 
 
 def interpolated(points, n):
-    """`n` points of a periodic spline through `points`."""
+    """Returns `n` points of a periodic spline through `points`."""
     from scipy.interpolate import CubicSpline
 
     spline = CubicSpline(np.linspace(0.0, 1.0, len(points)), points, bc_type="periodic")

@@ -10,7 +10,7 @@ class Named(np.ndarray):
 
     @classmethod
     def of(cls, values, names):
-        """`values` with an entry for each of `names`."""
+        """Returns `values` with an entry for each of `names`."""
         named = np.asarray(values).view(cls)
         named.names = tuple(names)
         return named
@@ -34,7 +34,7 @@ class Named(np.ndarray):
         self.view(np.ndarray)[self._position(key)] = value
 
     def to_dict(self):
-        """The entries by name."""
+        """Returns the entries by name."""
         return dict(zip(self.names, self.tolist()))
 
 

@@ -17,8 +17,8 @@ def __dir__():
 
 
 def _make_stitch_pars(tv=None, fixed_values=None):
-    """A function that puts fixed parameters and the others together; without fixed ones it returns
-    what it is given.
+    """Returns a function that puts fixed parameters and the others together; without fixed ones it
+    returns what it is given.
     """
     if tv is None or fixed_values is None:
         return lambda pars, stitch_with=None: pars
@@ -30,8 +30,8 @@ def _make_stitch_pars(tv=None, fixed_values=None):
 
 
 def shim(objective, data, pdf, init_pars, par_bounds, fixed_vals=None, do_grad=False, do_stitch=False):
-    """The arguments of a minimiser such as `scipy.optimize.minimize`, and how to complete its
-    parameters.
+    """Returns the arguments of a minimiser such as `scipy.optimize.minimize`, and how to complete
+    its parameters.
 
     Parameters
     ----------

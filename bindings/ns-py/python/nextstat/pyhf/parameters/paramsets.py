@@ -86,7 +86,7 @@ class constrained_by_normal(constrained_paramset):
             self.sigmas = sigmas
 
     def width(self):
-        """Standard deviations before a fit."""
+        """Returns standard deviations before a fit."""
         return getattr(self, "sigmas", None) or [1.0] * self.n_parameters
 
 
@@ -102,7 +102,7 @@ class constrained_by_poisson(constrained_paramset):
         self.factors = kwargs.pop("factors")
 
     def width(self):
-        """Relative standard deviations of the counts."""
+        """Returns relative standard deviations of the counts."""
         if not self.factors:
             raise RuntimeError(f"{self.name} has no factors, and so no width")
         return [1.0 / math.sqrt(factor) for factor in self.factors]

@@ -30,7 +30,7 @@ class ParamViewer:
             self.indices_concatenated = self.stitched.T if self.stitched.ndim > 1 else self.stitched
 
     def get(self, data, indices=None):
-        """The selected values of `data`: (n,), or (n, batch)."""
+        """Returns the selected values of `data`: (n,), or (n, batch)."""
         if not self.index_selection:
             return None
         return np.reshape(data, -1)[self.indices_concatenated if indices is None else indices]

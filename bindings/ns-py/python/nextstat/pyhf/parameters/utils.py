@@ -12,7 +12,7 @@ def __dir__():
 
 
 def reduce_paramsets_requirements(paramsets_requirements, paramsets_user_configs):
-    """One record of settings for every parameter set.
+    """Returns one record of settings for every parameter set.
 
     Parameters
     ----------

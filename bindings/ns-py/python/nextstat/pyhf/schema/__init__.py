@@ -20,7 +20,7 @@ def __dir__():
 
 
 def load_schema(schema_id):
-    """The schema `schema_id`, such as ``"1.0.0/workspace.json"``, as a dictionary.
+    """Returns the schema `schema_id`, such as ``"1.0.0/workspace.json"``, as a dictionary.
 
     Raises
     ------

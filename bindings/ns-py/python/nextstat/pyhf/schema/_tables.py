@@ -10,7 +10,7 @@ BASE = "https://scikit-hep.org/pyhf/schemas/"
 
 
 def _record(required, optional=()):
-    """An object with these keys and no others."""
+    """Returns an object with these keys and no others."""
     return {"type": "object", "properties": {**required, **dict(optional)}, "required": list(required), "additionalProperties": False}
 
 
@@ -148,7 +148,7 @@ class Store:
         self._variables.schemas = self._before.pop()
 
     def _cache(self, folder):
-        """Documents of `folder` by their ``$id``; those of another folder are forgotten."""
+        """Returns documents of `folder` by their ``$id``; those of another folder are forgotten."""
         cache = self._variables.SCHEMA_CACHE
         if folder != self._cached:
             cache.clear()
@@ -156,7 +156,7 @@ class Store:
         return cache
 
     def load(self, schema_id):
-        """The schema called `schema_id`."""
+        """Returns the schema called `schema_id`."""
         version, _, name = str(schema_id).partition("/")
         folder, key = self._folder, f"{BASE}{schema_id}"
         cache = self._cache(folder)

@@ -20,7 +20,8 @@ def _log_gamma(x):
 
 
 def _inverse_erf(x):
-    """erf⁻¹: the normal quantile, then one Newton step on the side where erf or erfc is exact."""
+    """Returns erf⁻¹: the normal quantile, then one Newton step on the side where erf or erfc is
+    exact."""
     if not -1.0 <= x <= 1.0:
         return math.nan
     if abs(x) == 1.0 or x == 0.0:
@@ -39,12 +40,12 @@ _normal_cdf = _element_by_element(lambda x: 0.5 * math.erfc(-x / math.sqrt(2.0))
 
 
 def normal_cdf(x):
-    """Φ(x), with full relative precision in the lower tail."""
+    """Returns Φ(x), with full relative precision in the lower tail."""
     return _normal_cdf(x)
 
 
 def x_log_y(x, y):
-    """x·ln y, and 0 where x = 0 whatever y is."""
+    """Returns x·ln y, and 0 where x = 0 whatever y is."""
     x, y = np.broadcast_arrays(np.asarray(x, dtype=float), np.asarray(y, dtype=float))
     with np.errstate(divide="ignore", invalid="ignore"):
         product = x * np.log(y)

@@ -54,7 +54,7 @@ class numpy_backend:
         self.default_do_grad = False
 
     def _setup(self):
-        """Nothing is global."""
+        """Does nothing: nothing is global."""
 
     def _dtype(self, dtype):
         try:
@@ -64,7 +64,7 @@ class numpy_backend:
             raise
 
     def astensor(self, tensor_in, dtype="float"):
-        """`tensor_in` as an array of floats, or of ``"int"`` or ``"bool"``."""
+        """Returns `tensor_in` as an array of floats, or of ``"int"`` or ``"bool"``."""
         return np.asarray(tensor_in, dtype=self._dtype(dtype))
 
     def ones(self, shape, dtype="float"):
@@ -74,7 +74,8 @@ class numpy_backend:
         return np.zeros(shape, dtype=self._dtype(dtype))
 
     def tolist(self, tensor_in):
-        """`tensor_in` as numbers, or as lists of them; the arrays in a list or a tuple, too."""
+        """Returns `tensor_in` as numbers, or as lists of them; the arrays in a list or a tuple,
+        too."""
         if hasattr(tensor_in, "tolist"):
             return tensor_in.tolist()
         if isinstance(tensor_in, (list, tuple)):
@@ -167,11 +168,11 @@ class numpy_backend:
         return tensor_in.transpose()
 
     def poisson_logpdf(self, n, lam):
-        """ln Pois(n | λ), continuous in n."""
+        """Returns ln Pois(n | λ), continuous in n."""
         return _special.x_log_y(n, lam) - lam - _special.log_gamma(np.asarray(n, dtype=float) + 1.0)
 
     def poisson(self, n, lam):
-        """Pois(n | λ), continuous in n.
+        """Returns Pois(n | λ), continuous in n.
 
         >>> import nextstat.pyhf as pyhf
         >>> round(float(pyhf.tensorlib.poisson(5.0, 6.0)), 8)

@@ -91,8 +91,8 @@ def plot_results(test_pois, tests, test_size=0.05, ax=None, **kwargs):
 
 
 def _legend(ax):
-    """A legend with lines of observed values first, then the expected ones, the bands and the
-    level.
+    """Returns a legend with lines of observed values first, then the expected ones, the bands and
+    the level.
     """
     order = ["exp", "pm1", "pm2", "alpha"]
     entries = list(zip(*ax.get_legend_handles_labels()))

@@ -14,7 +14,7 @@ def __dir__():
 
 
 def upperlimit(data, model, scan=None, level=0.05, return_results=False, **hypotest_kwargs) -> Any:
-    """The old name of `upper_limits.upper_limit`."""
+    """Calls `upper_limits.upper_limit` by its old name."""
     from ...exceptions import _deprecated_api_warning
 
     _deprecated_api_warning("pyhf.infer.intervals.upperlimit", "pyhf.infer.intervals.upper_limits.upper_limit", "0.7.0", "0.9.0")

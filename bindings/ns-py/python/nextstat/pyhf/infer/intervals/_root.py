@@ -6,8 +6,8 @@ T. R. Chandrupatla, Advances in Engineering Software 28 (1997) 145.
 
 
 def crossing(function, low, high, atol, rtol, most_steps=100):
-    """A root of `function` between `low` and `high`, where its signs differ, to within ``atol +
-    rtol·|root|``.
+    """Returns a root of `function` between `low` and `high`, where its signs differ, to within
+    ``atol + rtol·|root|``.
 
     >>> round(crossing(lambda x: x * x - 2.0, 0.0, 2.0, 0.0, 1e-12), 9)
     1.414213562

@@ -32,7 +32,7 @@ class _Curve:
         self.results = {}
 
     def tests(self, poi) -> Any:
-        """The six values of CLs at `poi`: observed, then expected."""
+        """Returns the six values of CLs at `poi`: observed, then expected."""
         poi = float(poi)
         if poi not in self.results:
             self.results[poi] = hypotest(poi, self.data, self.model, return_expected_set=True, **self._wide_enough(poi))
@@ -40,7 +40,7 @@ class _Curve:
         return np.array([float(observed), *map(float, expected)])
 
     def _wide_enough(self, poi):
-        """The options, with a range of the parameter of interest that `poi` is in."""
+        """Returns the options, with a range of the parameter of interest that `poi` is in."""
         bounds = [tuple(pair) for pair in _given(self.model, None, self.options.get("par_bounds"), None)[1]]
         index = self.model.config.poi_index
         if index is None or bounds[index][0] <= poi <= bounds[index][1]:
@@ -49,7 +49,7 @@ class _Curve:
         return {**self.options, "par_bounds": bounds}
 
     def bracket(self, which, level) -> Any:
-        """The closest tested values on both sides of the crossing of curve `which`."""
+        """Returns the closest tested values on both sides of the crossing of curve `which`."""
         tested = sorted(self.results)
         above = [poi for poi in tested if self.tests(poi)[which] >= level]
         below = [poi for poi in tested if self.tests(poi)[which] < level and (not above or poi > above[0])]
@@ -58,8 +58,8 @@ class _Curve:
 
 
 def toms748_scan(data, model, bounds_low, bounds_up, level=0.05, atol=2e-12, rtol=1e-4, from_upper_limit_fn=False, **hypotest_kwargs) -> Any:
-    """Upper limits by a search for the crossings, which starts in `bounds_low` to `bounds_up` and
-    widens it as needed.
+    """Returns upper limits by a search for the crossings, which starts in `bounds_low` to
+    `bounds_up` and widens it as needed.
 
     Returns
     -------
@@ -133,7 +133,8 @@ def _reach(curve, poi, factor, is_inside, level):
 
 
 def linear_grid_scan(data, model, scan, level=0.05, return_results=False, **hypotest_kwargs) -> Any:
-    """Upper limits by linear interpolation of CLs at the values `scan`, which are sorted first.
+    """Returns upper limits by linear interpolation of CLs at the values `scan`, which are sorted
+    first.
 
     Returns
     -------
@@ -158,8 +159,8 @@ def linear_grid_scan(data, model, scan, level=0.05, return_results=False, **hypo
 
 
 def upper_limit(data, model, scan=None, level=0.05, return_results=False, **hypotest_kwargs) -> Any:
-    """Upper limits at the confidence level 1 - `level`: on the grid `scan`, or by a search where
-    there is none.
+    """Returns upper limits at the confidence level 1 - `level`: on the grid `scan`, or by a search
+    where there is none.
 
     Examples
     --------
