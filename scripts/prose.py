@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the words and the line width of comments and Markdown, and rewraps what is too wide.
+"""Checks words, line width and documentation of functions, and rewraps what is too wide.
 
     prose.py [--only PATH ...]              print `file:line: … say …`; exit code 1 if there is any
     prose.py --fix-width [--only PATH ...]  rewrap paragraphs with a line of more than 100 columns
@@ -19,6 +19,8 @@ import sys
 import tokenize
 from dataclasses import dataclass
 from pathlib import Path
+
+import prose_docs
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDTH = 100
@@ -512,6 +514,7 @@ def findings(path: str, text: str, rules=None) -> list[Finding]:
     found = word_findings(text, path, rules)
     if kind(path) in BLOCKS:
         found += width_findings(text, path)
+    found += [Finding(path, line, say) for line, say in prose_docs.without_verb(path, text)]
     return sorted(found, key=lambda finding: finding.line)
 
 

@@ -1,4 +1,4 @@
-"""Tests of prose.py: what it finds, and that rewrapping changes nothing but line breaks."""
+"""Tests of prose.py and prose_docs.py: what they find, and that rewrapping changes nothing but line breaks."""
 
 import ast
 import contextlib
@@ -7,6 +7,7 @@ import re
 import unittest
 
 import prose
+import prose_docs
 
 LONG = "word " * 30
 
@@ -158,6 +159,42 @@ class Wrapping(unittest.TestCase):
     def test_comments_in_raw_strings_are_part_of_the_string(self):
         text = f'let source = r#"\n// {LONG}\n"#;\n'
         self.assertEqual(prose.fix_width(text, "a.rs"), text)
+
+
+class Documentation(unittest.TestCase):
+    RUST, PYTHON = "crates/x/src/a.rs", "bindings/ns-py/python/nextstat/a.py"
+
+    def rust(self, documentation, above="", path=RUST):
+        return prose_docs.without_verb(path, f"{documentation}\n{above}fn f() {{}}\n")
+
+    def test_a_noun_at_the_beginning_is_found_at_its_line(self):
+        [(line, message)] = self.rust("\n/// The angle of a point.\n///\n/// Zero at the best fit.")
+        self.assertEqual(line, 2)
+        self.assertIn("`f` is described as `The angle of a point.`", message)
+        for first in ("Points of a spline.", "`params` with one moved.", "x + y.", "Whether it ends.", "Return a name.", "# Safety", "Pairs, sorted."):
+            self.assertTrue(self.rust(f"/// {first}"), first)
+
+    def test_verbs_are_accepted_also_where_they_look_like_plurals(self):
+        for first in ("Returns the angle.", "Fixes, in `domain`, two.", "Pairs the values of an option.", "Tests a toy.", "Numbers `items`."):
+            self.assertEqual(self.rust(f"/// {first}"), [], first)
+
+    def test_attributes_of_one_or_several_lines_may_be_between(self):
+        for above in ("#[inline]\n", "#[expect(\n    unsafe_code,\n    reason = \"x\"\n)]\n"):
+            self.assertTrue(self.rust("/// A point.", above), above)
+            self.assertEqual(self.rust("/// Returns a point.", above), [], above)
+
+    def test_claims_attributes_of_python_and_tests_may_begin_with_a_noun(self):
+        self.assertEqual(self.rust("/// The name.", "#[getter]\n"), [])
+        self.assertEqual(self.rust("/// The rule.", "#[test]\n"), [])
+        self.assertEqual(self.rust("/// The rule.", path="crates/x/tests/a.rs"), [])
+        self.assertEqual(self.rust("/// The rule.\nstruct A;\n"), [])
+
+    def test_docstrings_are_checked_but_for_those_of_properties(self):
+        text = 'def f():\n    """A name."""\n\n\nclass A:\n    @property\n    def g(self):\n        """A name."""\n'
+        [(line, message)] = prose_docs.without_verb(self.PYTHON, text)
+        self.assertEqual(line, 2)
+        self.assertIn("`f`", message)
+        self.assertEqual(prose_docs.without_verb("scripts/a.py", text), [])
 
 
 class Command(unittest.TestCase):
