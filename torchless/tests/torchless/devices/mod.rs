@@ -13,10 +13,9 @@ use ns_device::{Backend, Device};
 
 /// The device that is tested: the emulated one, or the real one that the environment names.
 pub(crate) fn device() -> Device {
-    let backend = match std::env::var("NEXTSTAT_TEST_DEVICE").as_deref() {
-        Ok("cuda") => Backend::Cuda,
-        Ok("metal") => Backend::Metal,
-        _ => Backend::Emulated,
+    let backend = match std::env::var("NEXTSTAT_TEST_DEVICE") {
+        Ok(name) => name.parse::<Backend>().unwrap_or_else(|error| panic!("NEXTSTAT_TEST_DEVICE: {error}")),
+        Err(_) => Backend::Emulated,
     };
     torchless::device::open(backend, 0).unwrap_or_else(|error| panic!("{error}"))
 }

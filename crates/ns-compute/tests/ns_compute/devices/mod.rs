@@ -58,14 +58,11 @@ fn devices() -> Vec<TestDevice> {
         let parity = if device.precision() == Precision::Single { Parity::single() } else { Parity::double() };
         TestDevice { device, parity }
     };
-    let real = match std::env::var("NEXTSTAT_TEST_DEVICE").as_deref() {
-        Ok("cuda") => Backend::Cuda,
-        Ok("metal") => Backend::Metal,
-        _ => {
-            let emulated = |precision| open(precision, EmulationOptions::default());
-            return vec![tested(emulated(Precision::Double)), tested(emulated(Precision::Single))];
-        }
+    let Ok(real) = std::env::var("NEXTSTAT_TEST_DEVICE") else {
+        let emulated = |precision| open(precision, EmulationOptions::default());
+        return vec![tested(emulated(Precision::Double)), tested(emulated(Precision::Single))];
     };
+    let real = real.parse::<Backend>().unwrap_or_else(|error| panic!("NEXTSTAT_TEST_DEVICE: {error}"));
     vec![tested(Device::open(real, 0).unwrap_or_else(|error| panic!("{error}")))]
 }
 
