@@ -96,6 +96,12 @@ def _style() -> Any:
     return _style
 
 
+def _pyplot() -> Any:
+    from ..plot._look import pyplot
+
+    return pyplot
+
+
 # One pair of templates
 
 
@@ -104,7 +110,7 @@ def draw_pair(pair: TemplatePair) -> Figure:
     ones below. Dashed lines are templates as they were read, full lines as they are used.
     """
     style = _style()
-    figure, (main, ratio) = style.pyplot.subplots(2, 1, figsize=(6.4, 5.4), sharex=True, height_ratios=(2.0, 1.4), layout="constrained")
+    figure, (main, ratio) = _pyplot().subplots(2, 1, figsize=(6.4, 5.4), sharex=True, height_ratios=(2.0, 1.4), layout="constrained")
     edges = numpy.arange(len(pair.nominal.values) + 1.0) if pair.nominal.edges is None else pair.nominal.edges
     _draw_contents(main, pair, edges, style)
     _draw_ratios(ratio, pair, edges, style)
@@ -114,7 +120,7 @@ def draw_pair(pair: TemplatePair) -> Figure:
     main.set_title(title, loc="left", fontsize="medium", fontweight="bold")
     main.set_title("\n".join(map(style.literal, pair.steps or ("as read",))), loc="right", fontsize="x-small")
     # matplotlib would keep it open.
-    style.pyplot.close(figure)
+    _pyplot().close(figure)
     return figure
 
 
@@ -178,8 +184,8 @@ def overview(result: BuildResult) -> Figure:
     states = numpy.array([[known.get((*column, name), 4) for column in columns] for name in systematics])
     width = 2.4 + 0.08 * max(map(len, systematics)) + 0.32 * len(columns)
     height = 1.6 + 0.26 * len(systematics) + 0.07 * max(len("  ".join(column)) for column in columns)
-    figure, axes = style.pyplot.subplots(figsize=(max(width, 5.0), height), layout="constrained")
-    shown = style.pyplot.matplotlib.colors.ListedColormap(colours)
+    figure, axes = _pyplot().subplots(figsize=(max(width, 5.0), height), layout="constrained")
+    shown = _pyplot().matplotlib.colors.ListedColormap(colours)
     axes.pcolormesh(states, cmap=shown, vmin=-0.5, vmax=4.5, edgecolors="white", linewidth=1.5)
     axes.set_yticks(numpy.arange(len(systematics)) + 0.5, [style.literal(name) for name in systematics])
     axes.set_xticks(numpy.arange(len(columns)) + 0.5, [style.literal(f"{region}: {sample}") for region, sample in columns], rotation=90)
@@ -188,9 +194,9 @@ def overview(result: BuildResult) -> Figure:
     axes.invert_yaxis()
     for spine in axes.spines.values():
         spine.set_visible(False)
-    patches = [style.pyplot.matplotlib.patches.Patch(facecolor=colours[k], edgecolor="0.7", label=_STATES[k]) for k in sorted(set(states.flat))]
+    patches = [_pyplot().matplotlib.patches.Patch(facecolor=colours[k], edgecolor="0.7", label=_STATES[k]) for k in sorted(set(states.flat))]
     figure.legend(handles=patches, title="in the workspace", fontsize="small", title_fontsize="small", frameon=False, loc="outside right upper")
-    style.pyplot.close(figure)
+    _pyplot().close(figure)
     return figure
 
 

@@ -1,12 +1,14 @@
 """Figures of results, as the field draws them: pulls, rankings, correlations, scans, contours, data
 and prediction, Brazil bands, exclusion contours, toys.
 
-Each function takes a result and, if wished, the axes to draw on; it returns the axes, whose
-`.figure` has `savefig`. Colours can be told apart by readers with colour vision deficiencies.
-Styles are matplotlib's: whatever `matplotlib.rcParams` or `mplhep.style.use` say applies.
+Each function takes a result, or its document, and, if wished, the axes to draw on; it returns the
+axes, whose `.figure` has `savefig`. The look is that of ``style=``, or of the block `style`: plain,
+ATLAS, CMS, LHCb, or what `matplotlib.rcParams` say. Colours can be told apart by readers with
+colour vision deficiencies.
 matplotlib and mplhep come with the extra `plot`: ``pip install 'nextstat-rs[plot]'``.
 """
 
+from ._look import STYLES, style
 from ._style import COLOURS
 from .exclusion import exclusion
 from .likelihood import contours, scan
@@ -15,4 +17,7 @@ from .parameters import correlation, pulls, ranking
 from .toys import toys
 from .yields import data_mc
 
-__all__ = ["COLOURS", "brazil", "contours", "correlation", "data_mc", "exclusion", "limits", "pulls", "ranking", "scan", "toys"]
+__all__ = [
+    "COLOURS", "STYLES", "brazil", "contours", "correlation", "data_mc", "exclusion", "limits", "pulls", "ranking", "scan",
+    "style", "toys",
+]  # fmt: skip

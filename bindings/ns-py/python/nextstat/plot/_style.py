@@ -1,5 +1,5 @@
-"""What all figures share: matplotlib, if it is there; axes of a size; colours; names of parameters
-that match patterns; arguments looked at.
+"""What all figures share beside their look: colours, names of parameters that match patterns,
+checks of arguments.
 """
 
 import fnmatch
@@ -8,14 +8,9 @@ import statistics
 import numpy
 
 from .._arguments import count, names
-from .._errors import install_command, shown
+from .._errors import shown
 from .._nextstat import number
 from .._results import Result
-
-try:
-    import matplotlib.pyplot as pyplot
-except ImportError as reason:
-    raise ImportError(f"nextstat.plot needs matplotlib and mplhep: {install_command('plot')} ({reason})") from None
 
 # M. Petroff, arXiv:2107.02270: ten colours that stay distinct with any colour vision deficiency,
 # and in print.
@@ -25,20 +20,6 @@ UP, DOWN = COLOURS[0], COLOURS[1]
 # One and two standard deviations of an expectation, instead of green and yellow.
 INNER, OUTER = "#607641", "#f5bb54"
 NEUTRAL = "0.45"
-
-
-def new_axes(ax, width, height):
-    """Returns `ax`, or the axes of a new figure of so many inches."""
-    if ax is not None:
-        return axes_of(ax)
-    return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
-
-
-def axes_of(ax):
-    """Returns `ax` if it can be drawn on."""
-    if not hasattr(ax, "plot") or not hasattr(ax, "figure"):
-        raise TypeError(f"`ax` must be axes of matplotlib, not `{shown(ax)}`")
-    return ax
 
 
 def literal(name):

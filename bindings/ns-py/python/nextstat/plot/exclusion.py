@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy
 
 from .._results import ExclusionResult
-from ._style import COLOURS, INNER, NEUTRAL, literal, needed, new_axes, percent
+from ._look import new_axes
+from ._style import COLOURS, INNER, NEUTRAL, literal, needed, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

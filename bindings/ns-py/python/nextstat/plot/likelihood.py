@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy
 
 from .._results import ContourResult, ScanResult
-from ._style import COLOURS, NEUTRAL, levels_of, literal, needed, new_axes, percent, pyplot, quantile
+from ._look import new_axes, pyplot
+from ._style import COLOURS, NEUTRAL, levels_of, literal, needed, percent, quantile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,8 @@ import numpy
 
 from .._results import HypotestResult, LimitResult, ToyHypotestResult
 from .._views import confidence
-from ._style import COLOURS, INNER, NEUTRAL, OBSERVED, OUTER, data_label, levels_of, listed, literal, needed, new_axes, numbers_of
+from ._look import new_axes
+from ._style import COLOURS, INNER, NEUTRAL, OBSERVED, OUTER, data_label, levels_of, listed, literal, needed, numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

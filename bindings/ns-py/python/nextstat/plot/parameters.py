@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy
 
 from .._results import FitResult, RankingResult
-from ._style import DOWN, NEUTRAL, UP, chosen, literal, needed, new_axes, number, pyplot, top_of
+from ._look import new_axes, pyplot
+from ._style import DOWN, NEUTRAL, UP, chosen, literal, needed, number, top_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy
 
 from .._results import ToyHypotestResult
-from ._style import COLOURS, ascending, count, needed, new_axes
+from ._look import new_axes
+from ._style import COLOURS, ascending, count, needed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

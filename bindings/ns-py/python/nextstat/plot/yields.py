@@ -11,7 +11,8 @@ from .._arguments import names
 from .._errors import shown
 from .._nextstat import hidden_bins
 from .._results import YieldsResult
-from ._style import COLOURS, NEUTRAL, ascending, axes_of, data_label, literal, needed, pyplot, top_of
+from ._look import axes_of, pyplot
+from ._style import COLOURS, NEUTRAL, ascending, data_label, literal, needed, top_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
