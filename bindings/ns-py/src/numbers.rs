@@ -7,6 +7,7 @@ use nextstat::NumberTable;
 use nextstat::data_sets::invalid_number;
 use ns_core::{Data, Model};
 use ns_inference::parallel;
+use ns_inference::poisson_interval::poisson_interval;
 use ns_inference::toys::number_of_toys;
 use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyTypeError};
@@ -397,9 +398,16 @@ fn count_of_toys(py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyResu
     number_of_toys(number, &shown(value)).map_err(|problem| error::parameter(py, format!("`{name}`: {problem}"), None))
 }
 
+/// Returns the lower and the upper end of the Poisson interval of each of `counts`.
+#[pyfunction]
+fn poisson_intervals(counts: Vec<f64>) -> Vec<[f64; 2]> {
+    counts.into_iter().map(poisson_interval).collect()
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MOST_TOYS", ns_inference::toys::MOST_TOYS)?;
     module.add_function(wrap_pyfunction!(py_number, module)?)?;
     module.add_function(wrap_pyfunction!(py_count, module)?)?;
+    module.add_function(wrap_pyfunction!(poisson_intervals, module)?)?;
     module.add_function(wrap_pyfunction!(count_of_toys, module)?)
 }

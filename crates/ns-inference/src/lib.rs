@@ -28,6 +28,7 @@
 //! | [`toys`], [`random`] | pseudo-experiments, their fits and p-values |
 //! | [`data_sets`], [`bootstrap`], [`replicas`] | fits of many data sets, bootstrap replicas, moments over replicas |
 //! | [`gof`], [`mod@pulls`], [`yields`], [`propagate`] | goodness of fit, pulls, yields with uncertainties |
+//! | [`poisson_interval`] | error bars of observed counts |
 //! | [`prediction_test`] | data compared with the prediction of a fit that did not use them |
 //! | [`differentiable`] | gradients of all these with respect to templates |
 //! | [`accelerator`], [`parallel`], [`monitor`], [`memory`] | devices, threads, progress and cancellation, memory |
@@ -87,6 +88,7 @@ pub mod normal;
 pub mod options;
 mod parabolic;
 pub mod parallel;
+pub mod poisson_interval;
 mod polish;
 pub mod prediction_test;
 pub mod problem;
