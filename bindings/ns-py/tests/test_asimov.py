@@ -157,20 +157,19 @@ def test_figures_of_asimov_data_say_so(model):
     from nextstat import plot
 
     def words(ax):
-        legend = ax.get_legend()
-        return [ax.get_title(loc="left"), *(text.get_text() for text in legend.get_texts())]
+        return [text.get_text() for text in ax.findobj(matplotlib.text.Text)]
 
     data, grid = nextstat.asimov_data(model, {"mu": 0.0}), np.linspace(0, 5, 6)
     limit = nextstat.upper_limit(model, grid=grid, data=data)
     found = words(plot.brazil(limit))
-    assert "Asimov data" in found and found[0].startswith("limit of Asimov data ") and "observed" not in " ".join(found)
+    assert "Asimov data" in found and any(text.startswith("Limit of Asimov data: ") for text in found) and "Observed" not in " ".join(found)
     found = words(plot.brazil([nextstat.hypotest(model, mu, data=data) for mu in grid], limit))
-    assert "Asimov data" in found and "observed" not in " ".join(found)
+    assert "Asimov data" in found and "Observed" not in " ".join(found)
     assert "Asimov data" in words(plot.limits([1, 2], [limit, limit]))
     found = words(plot.data_mc(nextstat.yields(model, data=data), "signal_region")[0])
-    assert "Asimov data" in found and "data" not in found
+    assert "Asimov data" in found and "Data" not in found
     observed = nextstat.upper_limit(model, grid=grid)
-    assert words(plot.brazil(observed))[0].startswith("observed limit ")
-    with pytest.raises(ValueError, match="different data: Asimov data, observed"):
+    assert any(text.startswith("Observed limit: ") for text in words(plot.brazil(observed)))
+    with pytest.raises(ValueError, match="different data: Asimov data, Observed"):
         plot.limits([1, 2], [limit, observed])
     matplotlib.pyplot.close("all")

@@ -152,7 +152,7 @@ def svg(result, **options):
 def test_figures_of_blinded_results_do_not_depend_on_hidden_data():
     first, second = (nextstat.yields(model_with(*counts), blind=BLIND) for counts in (HIDDEN, (36.0, 15.0)))
     assert svg(first) == svg(second)
-    assert b"blinded" in svg(first) and found(svg(first)) == []
+    assert b"Blinded" in svg(first) and found(svg(first)) == []
 
 
 @pytest.mark.parametrize("blind", [True, "signal_region", ["*[1]", BLIND]])

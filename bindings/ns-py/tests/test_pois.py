@@ -87,5 +87,5 @@ def test_limits_at_values_are_drawn(both):
 
     scan = nextstat.limit_scan(both, {"norm_ttbar": [0.8, 1.0, 1.2]})
     ax = nextstat.plot.limits(scan.values, scan.limits, log=False, xlabel="norm_ttbar")
-    [line] = [line for line in ax.lines if line.get_label() == "observed"]
+    [line] = [line for line in ax.lines if line.get_label() == "Observed"]
     assert (line.get_ydata() == scan.observed).all()

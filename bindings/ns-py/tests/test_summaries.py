@@ -144,5 +144,5 @@ def test_figures_shade_missing_data(model):
     with io.BytesIO() as file:
         main.figure.savefig(file)
     labels = [text.get_text() for text in main.get_legend().get_texts()]
-    assert "blinded" in labels and "data" not in labels
+    assert "Blinded" in labels and "Data" not in labels
     matplotlib.pyplot.close(main.figure)

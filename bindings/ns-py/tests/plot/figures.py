@@ -1,4 +1,4 @@
-"""The figures whose looks are tested, by name: each made of the results of an example."""
+"""The figures whose look is tested, by name: each made of the results of an example."""
 
 from functools import cache
 from pathlib import Path
@@ -75,44 +75,54 @@ def exclusion():
     return nextstat.exclusion(grid, "m_gluino", "m_lsp")
 
 
+@cache
+def goodness():
+    return nextstat.goodness_of_fit(shapes(), toys=200, seed=1)
+
+
+# What is drawn in the examples, and how: the edges, and words for samples.
+EDGES = {"signal_region": [0, 50, 100, 200, 400], "control_region": [0, 1, 2, 3]}
+WORDS = {"ttbar": r"$t\bar{t}$", "wjets": "$W$ + jets", "signal": r"$Z'$ (500 GeV)", "signal_region": "Signal region"}
+MASS = "$m_{jj}$ [GeV]"
+
+
 def figures():
-    """Each figure's name, and what draws it and returns it."""
+    """Each figure's name, and what draws it, given the arguments of its look, and returns it."""
     from nextstat import plot
 
-    edges = {"signal_region": [0, 50, 100, 200, 400]}
+    region = {"edges": EDGES, "signal": "signal", "xlabel": MASS, "labels": WORDS}
+    masses = {"xlabel": r"$m(\tilde{g})$ [GeV]", "ylabel": r"$m(\tilde{\chi}^0_1)$ [GeV]"}
+    theory = {"theory": {"Theory": [3.0, 1.5, 1.0]}, "theory_errors": {"Theory": [0.5, 0.3, 0.2]}}
     return {
-        "pulls": lambda: plot.pulls(fit()).figure,
-        "ranking": lambda: plot.ranking(ranking()).figure,
-        "ranking_global": lambda: plot.ranking(ranking(), impacts="global", top=8).figure,
-        "correlation": lambda: plot.correlation(fit()).figure,
-        "scan": lambda: plot.scan(scan()).figure,
-        "grid": lambda: plot.scan(grid()).figure,
-        "contours": lambda: plot.contours(contours()).figure,
-        "prefit": lambda: plot.data_mc(yields(), "signal_region", fit="prefit", signal="signal")[0].figure,
-        "postfit": lambda: plot.data_mc(yields(), "signal_region", edges=edges, signal="signal", xlabel="mass")[0].figure,
-        "logarithmic": lambda: plot.data_mc(yields(), "control_region", log=True, bins=["a", "b", "c"])[0].figure,
-        "brazil": lambda: plot.brazil(tests(), limit()).figure,
-        "exclusion": lambda: plot.exclusion(exclusion(), forbidden=True).figure,
-        "limits": lambda: plot.limits(SIGNALS, limits(), theory=[3.0, 1.5, 1.0]).figure,
-        "toys": lambda: plot.toys(toys()).figure,
+        "pulls": lambda **look: plot.pulls(fit(), **look).figure,
+        "ranking": lambda **look: plot.ranking(ranking(), **look).figure,
+        "ranking_global": lambda **look: plot.ranking(ranking(), impacts="global", top=8, **look).figure,
+        "correlation": lambda **look: plot.correlation(fit(), **look).figure,
+        "scan": lambda **look: plot.scan(scan(), **look).figure,
+        "grid": lambda **look: plot.scan(grid(), **look).figure,
+        "contours": lambda **look: plot.contours(contours(), **look).figure,
+        "toys": lambda **look: plot.toys(toys(), **look).figure,
+        "prefit": lambda **look: plot.data_mc(yields(), "signal_region", fit="prefit", signal="signal", **look)[0].figure,
+        "postfit": lambda **look: plot.data_mc(yields(), "signal_region", goodness=goodness(), overlay=5, **region, **look)[0].figure,
+        "logarithmic": lambda **look: plot.data_mc(yields(), "control_region", log=True, bins=["a", "b", "c"], blind="control_region[1]", **look)[0].figure,
+        "regions": lambda **look: plot.regions(yields(), signal="signal", **look)[0].figure,
+        "brazil": lambda **look: plot.brazil(tests(), limit(), **look).figure,
+        "brazil_linear": lambda **look: plot.brazil(limit(), log=False, palette="accessible", **look).figure,
+        "limits": lambda **look: plot.limits(SIGNALS, limits(), xlabel="$m$ [GeV]", **theory, **look).figure,
+        "exclusion": lambda **look: plot.exclusion(exclusion(), forbidden=True, **masses, **look).figure,
+        "gof": lambda **look: plot.gof(goodness(), labels=WORDS, **look).figure,
     }
 
 
-def write(figure, path):
-    """Saves a figure without its text and legends, which no two versions of the fonts draw alike,
-    and with its axes where they are without a layout.
-    """
-    from matplotlib.legend import Legend
-    from matplotlib.text import Text
-    from matplotlib.ticker import NullFormatter
+#: What every figure is drawn with in the tests of its look.
+LOOK = {"label": "Internal", "energy": 13.6, "luminosity": 140}
+STYLES = ("plain", "ATLAS", "CMS", "LHCb")
 
-    for axes in figure.findobj(lambda artist: hasattr(artist, "xaxis")):
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_formatter(NullFormatter())
-            axis.set_minor_formatter(NullFormatter())
-    for legend in figure.findobj(Legend):
-        legend.remove()
-    for text in figure.findobj(Text):
-        text.set_text("")
-    figure.set_layout_engine("none")
-    figure.savefig(path, dpi=60, metadata={"Software": None})
+#: Images that figures are compared with: every figure in one style, and one in every style.
+IMAGES = {**{name: (name, "plain") for name in figures()}, **{f"postfit_{style}": ("postfit", style) for style in STYLES[1:]}}
+
+
+def image(name, path):
+    """Draws an image and writes it to `path`."""
+    figure, style = IMAGES[name]
+    figures()[figure](style=style, **LOOK).savefig(path, dpi=55, metadata={"Software": None})

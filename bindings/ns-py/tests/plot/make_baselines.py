@@ -5,11 +5,12 @@
 import sys
 
 import matplotlib
-from figures import BASELINE, figures, write
 
 matplotlib.use("agg")
-BASELINE.mkdir(exist_ok=True)
-for name, draw in figures().items():
-    if name in sys.argv[1:] or len(sys.argv) == 1:
-        with matplotlib.style.context("default"):
-            write(draw(), BASELINE / f"{name}.png")
+
+import figures as made
+
+made.BASELINE.mkdir(exist_ok=True)
+(made.BASELINE / "matplotlib").write_text(f"{matplotlib.__version__}\n", encoding="utf-8")
+for name in sys.argv[1:] or made.IMAGES:
+    made.image(name, made.BASELINE / f"{name}.png")

@@ -8,16 +8,18 @@ colour vision deficiencies.
 matplotlib and mplhep come with the extra `plot`: ``pip install 'nextstat-rs[plot]'``.
 """
 
+from ._bands import PALETTES
+from ._colours import COLOURS, sample_colours
 from ._look import STYLES, style
-from ._style import COLOURS
 from .exclusion import exclusion
+from .goodness import gof
 from .likelihood import contours, scan
 from .limits import brazil, limits
 from .parameters import correlation, pulls, ranking
 from .toys import toys
-from .yields import data_mc
+from .yields import data_mc, regions
 
 __all__ = [
-    "COLOURS", "STYLES", "brazil", "contours", "correlation", "data_mc", "exclusion", "limits", "pulls", "ranking", "scan",
-    "style", "toys",
+    "COLOURS", "PALETTES", "STYLES", "brazil", "contours", "correlation", "data_mc", "exclusion", "gof", "limits", "pulls", "ranking", "regions",
+    "sample_colours", "scan", "style", "toys",
 ]  # fmt: skip

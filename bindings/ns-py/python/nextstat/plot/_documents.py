@@ -45,6 +45,11 @@ class Document(NamedTuple):
         return ASIMOV if self.is_asimov else OBSERVED
 
 
+def is_document(source: object) -> bool:
+    """Returns whether `source` is a result or a document, and not a sequence of them."""
+    return isinstance(source, (Result, str, bytes, dict)) or hasattr(source, "__fspath__")
+
+
 def document_of(source: Source, kinds: str | Sequence[str], name: str = "result") -> Document:
     """Returns the document of a result, or a stored one, if it is of one of the `kinds`.
 
@@ -66,7 +71,7 @@ def document_of(source: Source, kinds: str | Sequence[str], name: str = "result"
     wanted = names_of("kinds", kinds)
     if isinstance(source, Result):
         return _of_result(source, wanted, name)
-    if not isinstance(source, (str, bytes, dict)) and not hasattr(source, "__fspath__"):
+    if not is_document(source):
         raise TypeError(f"`{name}` must be {_classes(wanted)} or its document, not a `{type(source).__name__}`")
     return _stored(source, wanted)
 

@@ -31,8 +31,9 @@ _HAS_TICK_FONTS = matplotlib.__version_info__ >= (3, 8)
 #: The `gid` of labels, by which they are found.
 LABEL = "nextstat label"
 
-# Points between the frame and what is written inside it, and between the frame and what is above.
-_INSIDE, _ABOVE = 8.0, 3.0
+# Points between the frame, or its ticks, and what is written inside, and between the frame and
+# what is written above.
+_INSIDE, _ABOVE = 4.0, 3.0
 
 # By how much the y axis may get longer for a legend, and decades of a logarithmic axis that is
 # labelled like a linear one.
@@ -78,13 +79,18 @@ def _experiment() -> list[TextArea]:
     return [_area(words, 1.1, "bold")] if words else []
 
 
+def _inside() -> float:
+    """Returns the points between the frame and what is written inside of it."""
+    return _INSIDE + max(rcParams["ytick.major.size"], rcParams["xtick.major.size"])
+
+
 def _row(areas: Sequence[TextArea]) -> HPacker:
     return HPacker(children=list(areas), align="baseline", pad=0, sep=0.4 * rcParams["font.size"])
 
 
 def _anchor(ax: Axes, child: Any, place: str, at: tuple[float, float], transform: Any) -> None:
     size = rcParams["font.size"]
-    pad = _INSIDE / size if transform is ax.transAxes else 0.0
+    pad = _inside() / size if transform is ax.transAxes else 0.0
     options = {"bbox_to_anchor": at, "bbox_transform": transform, "prop": {"size": size}}
     box = AnchoredOffsetbox(place, child=child, pad=0, borderpad=pad, frameon=False, **options)
     box.set_gid(LABEL)
@@ -134,7 +140,9 @@ def labels_of(ax: Axes) -> list[Artist]:
     return [artist for artist in ax.artists if artist.get_gid() == LABEL]
 
 
-def legend(ax: Axes, handles: Sequence[Any], names: Sequence[str], *, columns: int | None = None, room: bool = True) -> None:
+def legend(
+    ax: Axes, handles: Sequence[Any], names: Sequence[str], *, columns: int | None = None, title: str | None = None, room: bool = True
+) -> None:
     """Draws the legend where it overlaps neither the label nor what is drawn.
 
     If there is no such place, the y axis gets longer, so that legend and label are above
@@ -145,6 +153,7 @@ def legend(ax: Axes, handles: Sequence[Any], names: Sequence[str], *, columns: i
     ----------
     columns : int, optional
         How many columns; one or two if not given.
+    title : str, optional
     room : bool
         Whether the y axis may get longer.
     """
@@ -156,7 +165,7 @@ def legend(ax: Axes, handles: Sequence[Any], names: Sequence[str], *, columns: i
     if not handles:
         return
     counts = [columns] if columns else [2, 1] if len(handles) > 5 else [1, 2]
-    wanted = Legend(ax, list(handles), list(names))
+    wanted = Legend(ax, list(handles), list(names), title)
     if not (_put_where_free(wanted, counts, inside) or (room and _put_on_top(wanted, counts, inside))):
         _put_above(wanted, labels)
 
@@ -167,13 +176,14 @@ class Legend(NamedTuple):
     ax: Axes
     handles: list[Any]
     names: list[str]
+    title: str | None
 
     def put(self, count: int, place: str, at: tuple[float, float] | None = None) -> Bbox:
         """Draws the legend in `count` columns at a place in the axes, or with its corner at a
         point; returns its box.
         """
-        pad = _INSIDE / _points_of(rcParams["legend.fontsize"]) if at is None else 0.0
-        options = {"ncols": count, "loc": place, "borderaxespad": pad, "bbox_to_anchor": at}
+        pad = _inside() / _points_of(rcParams["legend.fontsize"]) if at is None else 0.0
+        options = {"ncols": count, "loc": place, "borderaxespad": pad, "bbox_to_anchor": at, "title": self.title, "alignment": "left"}
         return extent(self.ax.legend(self.handles, self.names, **options))
 
 
@@ -194,7 +204,7 @@ def _put_where_free(wanted: Legend, counts: Sequence[int], labels: Sequence[Bbox
 def _put_on_top(wanted: Legend, counts: Sequence[int], labels: Sequence[Bbox]) -> bool:
     """Puts the legend beside or below the label, whichever needs less room."""
     ax, drawn, frame = wanted.ax, obstacles(wanted.ax), wanted.ax.get_window_extent()
-    pad = _INSIDE * ax.figure.dpi / 72
+    pad = _inside() * ax.figure.dpi / 72
     below = (min(box.y0 for box in labels) - frame.y0) / frame.height if labels else 1.0
     sides = (pad / frame.width, 1.0 - pad / frame.width)
     places: list[tuple[str, tuple[float, float] | None]] = [("upper right", None), ("upper left", None)]
@@ -257,20 +267,17 @@ def _set_log(axis: Axis) -> None:
         return
     axis.set_major_locator(LogLocator(numticks=12))
     axis.set_minor_locator(LogLocator(subs=range(2, 10), numticks=99))
-    axis.set_major_formatter(FuncFormatter(_decade))
+    axis.set_major_formatter(_Decades())
     axis.set_minor_formatter(_BetweenDecades())
 
 
-def _decade(value: float, _: object = None) -> str:
-    """Returns a power of ten as axes show it.
+class _Decades(Formatter):
+    """Powers of ten: as decimals if those of the whole axis are short."""
 
-    >>> _decade(0.01), _decade(100.0), _decade(1e6)
-    ('0.01', '100', '$10^{6}$')
-    """
-    if value <= 0.0:
-        return ""
-    exponent = round(math.log10(value))
-    return f"{value:g}" if -3 <= exponent <= 4 else f"$10^{{{exponent}}}$"
+    def __call__(self, value: float, pos: int | None = None) -> str:
+        low, high = sorted(self.axis.get_view_interval())
+        is_short = low >= 0.99e-3 and high <= 1.01e5
+        return f"{value:g}" if is_short else f"$10^{{{round(math.log10(value))}}}$"
 
 
 class _BetweenDecades(Formatter):
@@ -280,5 +287,5 @@ class _BetweenDecades(Formatter):
         low, high = sorted(self.axis.get_view_interval())
         span = math.log10(high / low)
         digit = round(value / 10 ** math.floor(math.log10(value) + 1e-9))
-        shown = () if span > 2.0 else (2, 5) if span > 1.0 else (2, 3, 4, 6) if span > 0.6 else range(2, 10)
+        shown = () if span > 2.0 else (2, 5) if span > 1.0 else (2, 3, 5) if span > 0.6 else range(2, 10)
         return f"{value:g}" if digit in shown and -4 < math.log10(value) < 5 else ""

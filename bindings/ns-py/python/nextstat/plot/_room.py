@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
+#: The `gid` of shaded areas that may be written on.
+SHADING = "nextstat shading"
+
 # Points between what is drawn and what is written.
 _GAP = 4.0
 
@@ -25,6 +28,8 @@ class Obstacle(NamedTuple):
 
     path: Path
     is_filled: bool
+    #: Whether its height is in data coordinates; vertical lines have none.
+    has_height: bool = True
 
 
 def extent(artist: Artist) -> Bbox:
@@ -39,20 +44,23 @@ def overlaps(box: Bbox, others: Iterable[Bbox]) -> bool:
 
 def is_free(box: Bbox, drawn: Iterable[Obstacle]) -> bool:
     """Returns whether nothing is drawn in the box."""
-    return not any(path.intersects_bbox(box, is_filled) for path, is_filled in drawn)
+    return not any(obstacle.path.intersects_bbox(box, obstacle.is_filled) for obstacle in drawn)
 
 
 def obstacles(ax: Axes) -> list[Obstacle]:
-    """Returns what is drawn on the axes at a height in data coordinates, and texts. Ranges of x
-    that are shaded from the bottom to the top are left out: nothing can be above them.
-    """
-    found = [part for line in ax.lines if line.get_visible() for part in _of_line(ax, line)]
+    """Returns what is drawn on the axes, and texts, without shaded areas."""
+    found = [part for line in ax.lines if _counts(line) for part in _of_line(ax, line)]
     for patch in ax.patches:
-        if patch.get_visible() and _has_height(ax, patch.get_transform()):
-            found.append(Obstacle(patch.get_transform().transform_path(patch.get_path()), patch.get_fill()))
-    found += [part for collection in ax.collections if collection.get_visible() for part in _of_collection(ax, collection)]
+        if _counts(patch):
+            path = patch.get_transform().transform_path(patch.get_path())
+            found.append(Obstacle(path, patch.get_fill(), _has_height(ax, patch.get_transform())))
+    found += [part for collection in ax.collections if _counts(collection) for part in _of_collection(ax, collection)]
     texts = (text for text in ax.texts if text.get_visible() and text.get_text())
     return found + [Obstacle(_rectangle(text.get_window_extent()), True) for text in texts]
+
+
+def _counts(artist: Artist) -> bool:
+    return artist.get_visible() and artist.get_gid() != SHADING
 
 
 def _has_height(ax, transform) -> bool:
@@ -62,10 +70,8 @@ def _has_height(ax, transform) -> bool:
 
 def _of_line(ax, line) -> Iterator[Obstacle]:
     transform = line.get_transform()
-    if not _has_height(ax, transform):
-        return
     if line.get_linestyle() not in ("None", ""):
-        yield Obstacle(transform.transform_path(line.get_path()), False)
+        yield Obstacle(transform.transform_path(line.get_path()), False, _has_height(ax, transform))
     if line.get_marker() not in ("None", "", None):
         yield from _markers(line, transform.transform(line.get_xydata()), line.get_markersize())
 
@@ -98,9 +104,9 @@ def stretch(ax: Axes, boxes: Iterable[Bbox], drawn: Iterable[Obstacle]) -> float
     """Returns by how much the y axis must be longer, upwards, for what is drawn to be below all
     boxes; infinity if a box is at the bottom.
     """
-    frame, drawn, needed = ax.get_window_extent(), list(drawn), 1.0
+    frame, paths, needed = ax.get_window_extent(), [obstacle.path for obstacle in drawn if obstacle.has_height], 1.0
     for box in boxes:
-        top = max((_top(path, box) for path, _ in drawn), default=-numpy.inf) - frame.y0
+        top = max((_top(path, box) for path in paths), default=-numpy.inf) - frame.y0
         room = box.y0 - frame.y0
         if top > max(room, 0.0):
             needed = max(needed, top / room if room > 0.0 else numpy.inf)

@@ -11,10 +11,7 @@ from .._arguments import count, names
 from .._errors import shown
 from .._nextstat import number
 from .._results import Result
-
-# M. Petroff, arXiv:2107.02270: ten colours that stay distinct with any colour vision deficiency,
-# and in print.
-COLOURS = ("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6", "#a96b59", "#e76300", "#b9ac70", "#717581", "#92dadd")
+from ._colours import COLOURS
 
 UP, DOWN = COLOURS[0], COLOURS[1]
 # One and two standard deviations of an expectation, instead of green and yellow.
