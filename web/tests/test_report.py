@@ -253,7 +253,7 @@ def test_a_model_without_parameter_of_interest_has_a_page(open_page):
 def test_crossings_and_limits_are_written_beside_their_figures(open_page):
     page = open_page(documents.everything())
     text = page.locator("#scans").inner_text()
-    assert "68.27 % CL: 1.0 −0.5 +0.5" in text and "1 of 21 points did not converge" in text
+    assert "68.27 % CL: 1.00 −0.50 +0.50" in text and "1 of 21 points did not converge" in text
     assert page.locator("#limits table").first.locator("td").all_text_contents() == ["2.1", "0.8", "1.1", "1.6", "2.3", "3.2"]
     show(page, "scans")
     page.wait_for_selector("#scans .chart svg")
@@ -296,6 +296,63 @@ def test_the_theme_follows_the_system_and_the_switch(open_page):
     eventually(lambda: luminance(page, BACKGROUND) < 40)
     page.emulate_media(color_scheme="light")
     eventually(lambda: luminance(page, BACKGROUND) > 240)
+
+
+def ticks(page, figure):
+    """The numbers below the first drawing of a figure."""
+    texts = page.locator(f"{figure} .chart svg").first.locator("[data-mark='x-axis tick label'] text").all_text_contents()
+    return [float(text.replace("−", "-")) for text in texts]
+
+
+def drag(page, figure, begin, end):
+    """Drags over a figure, between shares of its width."""
+    box = page.locator(f"{figure} .chart").first.bounding_box()
+    height = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + begin * box["width"], height)
+    page.mouse.down()
+    page.mouse.move(box["x"] + end * box["width"], height, steps=4)
+    page.mouse.up()
+
+
+def test_a_range_of_a_scan_is_zoomed_by_dragging_over_it(open_page):
+    page = open_page(documents.everything())
+    show(page, "scans")
+    page.wait_for_selector("#scans .chart svg")
+    whole = ticks(page, "#scans")
+    drag(page, "#scans", 0.5, 0.7)
+    eventually(lambda: ticks(page, "#scans") != whole)
+    zoomed = ticks(page, "#scans")
+    # The scan is from -1 to 3, in nine tenths of the width.
+    assert min(zoomed) > 0.6 and max(zoomed) < 2.2, zoomed
+    page.locator("#scans .chart").first.dblclick()
+    eventually(lambda: ticks(page, "#scans") == whole)
+
+
+def test_buttons_zoom_without_a_mouse(open_page):
+    page = open_page(documents.everything())
+    show(page, "limits")
+    page.wait_for_selector("#limits .zoom .chart svg")
+    figure = "#limits .zoom"
+    whole = ticks(page, figure)
+    zoom_in = page.locator(f"{figure} button[aria-label='Zoom in']")
+    zoom_in.focus()
+    page.keyboard.press("Enter")
+    eventually(lambda: max(ticks(page, figure)) < max(whole) and min(ticks(page, figure)) > min(whole))
+    middle = ticks(page, figure)
+    page.locator(f"{figure} button[aria-label='Move right']").click()
+    eventually(lambda: max(ticks(page, figure)) > max(middle))
+    page.locator(f"{figure} button", has_text="Reset").click()
+    eventually(lambda: ticks(page, figure) == whole)
+
+
+def test_a_region_is_zoomed_to_whole_bins(open_page):
+    page = open_page({"report": documents.report(n_channels=1, n_bins=40)})
+    show(page, "regions")
+    page.wait_for_selector("#regions .region .chart svg")
+    drag(page, "#regions .region", 0.5, 0.6)
+    eventually(lambda: page.locator("#regions .region .chart svg").first.locator("[data-mark='rect'] rect").count() < 60)
+    bins = page.locator("#regions .region .chart svg").nth(1).locator("[data-mark='x-axis tick label'] text").all_text_contents()
+    assert bins == [str(bin) for bin in range(int(bins[0]), int(bins[0]) + len(bins))] and 3 <= len(bins) <= 7, bins
 
 
 def test_print_has_everything_on_white_without_controls(open_page):

@@ -6,7 +6,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { usePrinting } from "./printing";
 
-interface ChartProps {
+export interface ChartProps {
   // What a screen reader says.
   label: string;
   // Returns the drawing for a width in pixels.

@@ -5,6 +5,7 @@ import * as Plot from "@observablehq/plot";
 import type { Limit, TestedValue } from "../documents";
 import { shortText } from "../numbers/escape";
 import { isNumber, probability, significant } from "../numbers/format";
+import type { Range, Scaled } from "./zoom";
 import { ACCENT, FONT, GRID, INK, MUTED, TIP } from "./style";
 
 export const BAR_HEIGHT = 96;
@@ -35,8 +36,15 @@ function band(low: number | null | undefined, high: number | null | undefined, f
   return isNumber(low) && isNumber(high) ? Plot.rect([0], { x1: low, x2: high, y1: 0.12, y2: 0.88, fill }) : null;
 }
 
+// Returns the ends of the tested values, and the shortest range.
+export function testedRange(limit: Limit): { range: Range; step: number } {
+  const values = limit.tested.map((row) => row.mu).filter(isNumber);
+  const range: Range = values.length > 1 ? [Math.min(...values), Math.max(...values)] : [0, 1];
+  return { range, step: (range[1] - range[0]) / 100 };
+}
+
 // Draws CLs against the tested values, with the expected bands.
-export function clsChart(limit: Limit, width: number): Element {
+export function clsChart(limit: Limit, width: number, [low, high]: Range): Element & Scaled {
   const floor = limit.level / 50;
   const at = (value: number | null | undefined) => (isNumber(value) ? Math.max(value, floor) : NaN);
   const rows = limit.tested.filter((row) => isNumber(row.mu)).sort((a, b) => a.mu! - b.mu!);
@@ -45,7 +53,7 @@ export function clsChart(limit: Limit, width: number): Element {
   const of = (i: number) => (row: TestedValue) => at(row.CLs_exp?.[i]);
   return Plot.plot({
     width, height: CLS_HEIGHT, marginLeft: 48, marginRight: 12, marginTop: 18, marginBottom: 36, style: FONT,
-    x: { label: null }, y: { type: "log", domain: [floor, 1], label: null },
+    x: { domain: [low, high], label: null }, y: { type: "log", domain: [floor, 1], label: null }, clip: true,
     marks: [
       Plot.areaY(expected, { x: "mu", y1: of(0), y2: of(4), fill: "var(--band-2)" }),
       Plot.areaY(expected, { x: "mu", y1: of(1), y2: of(3), fill: "var(--band-1)" }),
@@ -58,7 +66,7 @@ export function clsChart(limit: Limit, width: number): Element {
       Plot.lineY(observed, { x: "mu", y: (row: TestedValue) => at(row.CLs_obs), stroke: ACCENT, strokeWidth: 1.6 }),
       Plot.dot(observed, { x: "mu", y: (row: TestedValue) => at(row.CLs_obs), r: 2.6, fill: ACCENT }),
       Plot.ruleX([limit.observed].filter(isNumber), { stroke: MUTED, strokeDasharray: "2 2" }),
-      Plot.tip(rows, Plot.pointerX({ x: "mu", y: (row: TestedValue) => at(row.CLs_obs ?? row.CLs_exp?.[2]), title: readOut, ...TIP })),
+      Plot.tip(rows.filter((row) => row.mu! >= low && row.mu! <= high), Plot.pointerX({ clip: false, x: "mu", y: (row: TestedValue) => at(row.CLs_obs ?? row.CLs_exp?.[2]), title: readOut, ...TIP })),
     ],
   });
 }

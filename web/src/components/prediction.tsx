@@ -7,6 +7,7 @@ import { shortText } from "../numbers/escape";
 import { fixed, isNumber, precise, significant } from "../numbers/format";
 import { type BinSummary, type Phase, layersOf, summaryOf } from "./stack";
 import { FONT, GRID, HATCH, INK, MUTED, TIP } from "./style";
+import type { Range, Scaled } from "./zoom";
 
 export interface PredictionOptions {
   phase: Phase;
@@ -22,13 +23,14 @@ export interface PredictionOptions {
 export const PREDICTION_HEIGHT = 320;
 const [MAIN, RATIO, LEFT] = [226, 96, 52];
 
-// Draws the region in `width` pixels.
-export function predictionChart(channel: ChannelYields, options: PredictionOptions, width: number): Element {
-  const bins = summaryOf(channel, options.phase);
+// Draws the bins `from` … `to` of the region in `width` pixels.
+export function predictionChart(channel: ChannelYields, options: PredictionOptions, width: number, [from, to]: Range): Element & Scaled {
+  const bins = summaryOf(channel, options.phase).filter(({ bin }) => bin >= from && bin < to);
   const both = document.createElement("div");
   both.className = "stacked";
-  both.append(mainPanel(channel, bins, options, width), ratioPanel(bins, options, width));
-  return both;
+  const main = mainPanel(channel, bins, options, width);
+  both.append(main, ratioPanel(bins, options, width));
+  return Object.assign(both, { scale: main.scale });
 }
 
 // Returns an axis of ratios that suits most bins of all regions, before and after the fit.
@@ -39,11 +41,13 @@ export function ratioRange(channels: readonly ChannelYields[]): readonly [number
   return within(0.45) ? [0.5, 1.5] : [0, 2];
 }
 
-function mainPanel(channel: ChannelYields, bins: BinSummary[], options: PredictionOptions, width: number): Element {
+function mainPanel(channel: ChannelYields, bins: BinSummary[], options: PredictionOptions, width: number): Element & Scaled {
   const { log, order, colours, phase } = options;
   const [bottom, top] = yDomain(bins, log);
   const floor = (value: number) => (log ? Math.max(value, bottom) : value);
-  const layers = layersOf(channel[phase], order).map((layer) => ({ ...layer, low: floor(layer.low), high: floor(layer.high) }));
+  const [first, last] = ends(bins);
+  const inside = layersOf(channel[phase], order).filter(({ bin }) => bin >= first && bin < last);
+  const layers = inside.map((layer) => ({ ...layer, low: floor(layer.low), high: floor(layer.high) }));
   const shown = layers.filter((layer) => layer.high > layer.low);
   return Plot.plot({
     width, height: MAIN, marginLeft: LEFT, marginRight: 8, marginTop: 20, marginBottom: 6, style: FONT,
@@ -82,13 +86,19 @@ function ratioPanel(bins: BinSummary[], options: PredictionOptions, width: numbe
       ...dataMarks(ratios, (bin, value) => value / bin.total, true),
       Plot.dot(outside.filter(isAbove), { x: centre, y: high, dy: 5, r: 3.4, fill: INK, symbol: "triangle" }),
       Plot.dot(outside.filter((bin) => !isAbove(bin)), { x: centre, y: low, dy: -5, r: 3.4, fill: INK, symbol: "triangle", rotate: 180 }),
-      Plot.text([""], { x: 0, y: 1, text: () => "data / pred.", rotate: -90, dx: -41, frameAnchor: "left", fontSize: 10, fill: "currentColor" }),
+      Plot.text([""], { x: ends(bins)[0], y: 1, text: () => "data / pred.", rotate: -90, dx: -41, frameAnchor: "left", fontSize: 10, fill: "currentColor" }),
     ],
   });
 }
 
 function xScale(bins: readonly BinSummary[]) {
-  return { domain: [0, Math.max(bins.length, 1)], label: null, axis: null };
+  return { domain: ends(bins), label: null, axis: null };
+}
+
+// Returns the edges of the shown bins.
+function ends(bins: readonly BinSummary[]): Range {
+  const first = bins[0]?.bin ?? 0;
+  return [first, first + Math.max(bins.length, 1)];
 }
 
 function next(item: { bin: number }): number {
@@ -125,7 +135,7 @@ function dataMarks(bins: readonly BinSummary[], place: (bin: BinSummary, value: 
 function binAxis(bins: readonly BinSummary[], names: readonly string[] | undefined, width: number) {
   const room = (width - LEFT) / Math.max(bins.length, 1);
   const step = names ? 1 : Math.max(1, Math.ceil(18 / room));
-  const ticks = bins.filter((bin) => bin.bin % step === 0).map(centre);
+  const ticks = bins.filter((_, i) => i % step === 0).map(centre);
   const tilted = isTilted(bins.length, names, width);
   const characters = tilted ? 12 : Math.max(3, Math.floor(room / 5.8));
   const format = (at: number) => (names ? shortText(names[Math.floor(at)]!, characters) : `${Math.floor(at)}`);

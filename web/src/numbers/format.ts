@@ -1,8 +1,5 @@
-// Formats numbers for people.
-//
-// A value and its uncertainty are rounded by the rule of the Particle Data Group (Review of
-// Particle Physics, Introduction, section 5.3): of the three leading digits of the uncertainty, 100
-// to 354 keep two digits, 355 to 949 one, and 950 to 999 are rounded to 1000 with two.
+// Formats numbers for people, as the command does (`nextstat::number`): a value has the decimals of
+// two digits of its uncertainty.
 
 // A number of a document; JSON has `null` for what is not finite or does not exist.
 export type Maybe = number | null | undefined;
@@ -36,33 +33,33 @@ export function significant(value: Maybe, digits: number): string {
 export function fixed(value: Maybe, decimals: number): string {
   if (!isNumber(value)) return MISSING;
   if (Math.abs(value) >= 1e12) return significant(value, 5);
-  const text = rounded(value, decimals);
+  const text = value.toFixed(decimals);
   return minus(/[1-9]/.test(text) ? text : text.replace("-", ""));
 }
 
-function rounded(value: number, decimals: number): string {
-  if (decimals >= 0) return value.toFixed(decimals);
-  const unit = 10 ** -decimals;
-  return (Math.round(value / unit) * unit).toFixed(0);
+// Returns the power of ten of a number that is rounded to two digits.
+function exponentOf(value: number): number {
+  return Number(value.toExponential(1).split("e")[1]);
 }
 
-// Returns how many decimals an uncertainty has by the rule; negative for tens and hundreds.
+// Returns the number of decimals that show two digits of an uncertainty.
 export function decimalsOf(uncertainty: number): number {
-  const [mantissa, power] = uncertainty.toExponential(2).split("e");
-  const leading = Math.round(Number(mantissa) * 100);
-  const exponent = Number(power);
-  // One digit; from 950 on, two of the next power of ten, which is the same place.
-  return leading < 355 ? 1 - exponent : -exponent;
+  return Math.max(0, 1 - exponentOf(uncertainty));
 }
 
-// Returns `value ± uncertainty`, rounded by the rule; without an uncertainty, the value alone.
+// Whether two digits of an uncertainty are written without a power of ten.
+function isWrittenOut(uncertainty: number): boolean {
+  return exponentOf(uncertainty) >= -6 && exponentOf(uncertainty) < 9;
+}
+
+// Returns `value ± uncertainty` with two digits of the uncertainty; without one, the value alone.
 export function measured(value: Maybe, uncertainty: Maybe): string {
   if (!isNumber(value)) return MISSING;
   if (!isNumber(uncertainty) || uncertainty <= 0) return significant(value, 5);
-  const decimals = decimalsOf(uncertainty);
-  if (decimals > 8 || decimals < -8 || Math.abs(value) >= 1e12) {
+  if (!isWrittenOut(uncertainty) || Math.abs(value) >= 1e12) {
     return `${significant(value, 5)} ± ${significant(uncertainty, 2)}`;
   }
+  const decimals = decimalsOf(uncertainty);
   return `${fixed(value, decimals)} ± ${fixed(uncertainty, decimals)}`;
 }
 
@@ -74,8 +71,7 @@ export function precise(value: Maybe, uncertainty: Maybe): string {
 // Returns a part of `whole`, an uncertainty, with the decimals that `measured` gives `whole`.
 export function partOf(whole: Maybe, part: Maybe): string {
   if (!isNumber(whole) || whole <= 0) return significant(part, 2);
-  const decimals = decimalsOf(whole);
-  return Math.abs(decimals) > 8 ? significant(part, 2) : fixed(part, decimals);
+  return isWrittenOut(whole) ? fixed(part, decimalsOf(whole)) : significant(part, 2);
 }
 
 // Returns a number with its sign, such as `+0.25`.

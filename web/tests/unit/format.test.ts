@@ -4,16 +4,17 @@ import { test } from "node:test";
 import { fixed, measured, partOf, probability, signed, significant } from "../../src/numbers/format";
 import numbers from "./numbers.json";
 
-test("values and uncertainties are rounded as the package uncertainties does by the PDG's rule", () => {
+test("values and uncertainties are rounded to two digits as the package uncertainties does", () => {
   for (const { value, uncertainty, text } of numbers.roundings) {
     assert.equal(measured(value, uncertainty).replaceAll("−", "-"), text, `${value} ± ${uncertainty}`);
   }
 });
 
-test("the examples of the PDG's rule are rounded as it says", () => {
-  assert.equal(measured(0.827, 0.119), "0.83 ± 0.12");
-  assert.equal(measured(0.827, 0.367), "0.8 ± 0.4");
-  assert.equal(measured(0.827, 0.952), "0.8 ± 1.0");
+test("uncertainties of a hundred and more have no decimals, and extreme ones a power of ten", () => {
+  assert.equal(measured(1234.7, 99.9), "1235 ± 100");
+  assert.equal(measured(1234.7, 321), "1235 ± 321");
+  assert.equal(measured(2e15, 3.21e12), "2e15 ± 3.2e12");
+  assert.equal(measured(1e-9, 2.51e-10), "1e−9 ± 2.5e−10");
 });
 
 test("what is missing is a dash, and no uncertainty leaves the value alone", () => {
@@ -35,5 +36,5 @@ test("numbers have the digits that are asked for, and large and small ones an ex
   assert.equal(significant(-0.25, 3), "−0.25");
   assert.equal(significant(999.96, 4), "1000");
   assert.equal(significant(1e12, 6), "1e12");
-  assert.equal(partOf(0.74, 0.66), "0.7");
+  assert.equal(partOf(0.74, 0.66), "0.66");
 });

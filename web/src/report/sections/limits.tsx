@@ -1,9 +1,10 @@
 // Upper limits, observed and expected, and the values that were tested.
 
 import { Chart, Unfold } from "../../components/chart";
-import { BAR_HEIGHT, CLS_HEIGHT, clsChart, limitBar } from "../../components/limit";
+import { BAR_HEIGHT, CLS_HEIGHT, clsChart, limitBar, testedRange } from "../../components/limit";
 import { Name } from "../../components/name";
 import { type Column, DataTable } from "../../components/table";
+import { ZoomChart } from "../../components/zoom";
 import type { Limit, ReportData, TestedValue } from "../../documents";
 import { escapeText } from "../../numbers/escape";
 import { type Maybe, probability, significant } from "../../numbers/format";
@@ -27,7 +28,7 @@ function OneLimit({ limit }: { limit: Limit }) {
       <Caution document={limit} what="A fit of the limit" />
       <DataTable label={`Limits on ${name}`} columns={VALUES} rows={[limit]} />
       <Chart label={`Observed and expected limits on ${name}`} draw={(width) => limitBar(limit, width)} inputs={[limit]} height={BAR_HEIGHT} />
-      <Chart label={`CLs of the tested values of ${name}`} draw={(width) => clsChart(limit, width)} inputs={[limit]} height={CLS_HEIGHT} />
+      <ZoomChart {...testedRange(limit)} label={`CLs of the tested values of ${name}`} draw={(width, range) => clsChart(limit, width, range)} inputs={[limit]} height={CLS_HEIGHT} />
       <figcaption>
         Dot and line: observed; dashed: expected; <span class="key band-1" aria-hidden="true" /> ±1σ, <span class="key band-2" aria-hidden="true" /> ±2σ of the background.
         Red: CLs = {significant(limit.level, 3)}. Statistic: {escapeText(limit.test_stat)}.

@@ -50,7 +50,7 @@ function OneRanking({ ranking }: { ranking: Ranking }) {
 }
 
 function rankingColumns(total: Maybe): Column<RankedParameter>[] {
-  const decimals = isNumber(total) && total > 0 ? decimalsOf(total) + 1 : 3;
+  const decimals = isNumber(total) && total > 0 ? decimalsOf(total) + 1 : 4;
   const impact = (head: string, of: (row: RankedParameter) => Impacts | null, side: "up" | "down"): Column<RankedParameter> => ({
     head,
     value: (row) => of(row)?.[side].impact,

@@ -2,12 +2,13 @@
 
 import { useMemo } from "preact/hooks";
 
-import { Chart, Unfold } from "../../components/chart";
+import { Unfold } from "../../components/chart";
 import { Name } from "../../components/name";
 import { PREDICTION_HEIGHT, type PredictionOptions, predictionChart, ratioRange } from "../../components/prediction";
 import { hiddenBins, regionSums, stackOrder, summaryOf } from "../../components/stack";
 import { coloursOf } from "../../components/style";
 import { type Column, DataTable } from "../../components/table";
+import { ZoomChart } from "../../components/zoom";
 import type { ChannelYields, ReportData } from "../../documents";
 import { escapeText } from "../../numbers/escape";
 import { type Maybe, isNumber, measured, significant } from "../../numbers/format";
@@ -65,7 +66,7 @@ function Region({ title, channel, options }: RegionProps) {
   return (
     <figure class="region">
       <h3><Name text={title} /></h3>
-      <Chart label={`Data and ${words} prediction of ${escapeText(title)}; the numbers are in the table below`} draw={(width) => predictionChart(channel, options, width)} inputs={[channel, phase, log, colours, ratio]} height={PREDICTION_HEIGHT} />
+      <ZoomChart range={[0, Math.max(channel.data.length, 1)]} step={1} snaps label={`Data and ${words} prediction of ${escapeText(title)}; the numbers are in the table below`} draw={(width, range) => predictionChart(channel, options, width, range)} inputs={[channel, phase, log, colours, ratio]} height={PREDICTION_HEIGHT} />
       {hidden && <figcaption>Data hidden: {options.names ? "regions marked grey" : allHidden(channel) ? "all bins" : `bins ${hidden}`}.</figcaption>}
       <Unfold summary="Table">{() => <BinTable channel={channel} options={options} />}</Unfold>
     </figure>

@@ -1,9 +1,10 @@
 // Profile-likelihood scans with their intervals.
 
-import { Chart, Unfold } from "../../components/chart";
+import { Unfold } from "../../components/chart";
 import { Name } from "../../components/name";
-import { SCAN_HEIGHT, scanChart } from "../../components/scan";
+import { SCAN_HEIGHT, scanChart, scanRange } from "../../components/scan";
 import { type Column, DataTable } from "../../components/table";
+import { ZoomChart } from "../../components/zoom";
 import type { Interval, ReportData, Scan } from "../../documents";
 import { escapeText } from "../../numbers/escape";
 import { type Maybe, decimalsOf, fixed, isNumber, signed, significant } from "../../numbers/format";
@@ -28,7 +29,7 @@ function OneScan({ scan }: { scan: Scan }) {
     <figure>
       <h3><Name text={scan.parameter ?? ""} /></h3>
       <Caution document={scan} what="A fit of the scan" />
-      <Chart label={`Profile likelihood of ${escapeText(scan.parameter ?? "")}; its points are in the table below`} draw={(width) => scanChart(scan, width)} inputs={[scan]} height={SCAN_HEIGHT} />
+      <ZoomChart {...scanRange(scan)} label={`Profile likelihood of ${escapeText(scan.parameter ?? "")}; its points are in the table below`} draw={(width, range) => scanChart(scan, width, range)} inputs={[scan]} height={SCAN_HEIGHT} />
       <figcaption>{failed > 0 && `${failed} of ${rows.length} points did not converge and are left out. `}Dashed: where −2 Δ ln L is 1 and 4.</figcaption>
       {scan.intervals && scan.intervals.length > 0 && <ul class="plain">{scan.intervals.map((interval, i) => <li key={i}><IntervalText interval={interval} /></li>)}</ul>}
       <Unfold summary={`Table of ${rows.length} points`}>{() => <DataTable label="Points of the scan" columns={POINTS} rows={rows} limit={100} />}</Unfold>
@@ -38,7 +39,7 @@ function OneScan({ scan }: { scan: Scan }) {
 
 function IntervalText({ interval: { cl, bestfit, down, up } }: { interval: Interval }) {
   const size = Math.min(...[down, up].filter(isNumber).map(Math.abs).filter((distance) => distance > 0));
-  const decimals = Number.isFinite(size) ? Math.max(0, decimalsOf(size)) : 3;
+  const decimals = Number.isFinite(size) ? decimalsOf(size) : 3;
   const end = (value: Maybe, missing: string) => (isNumber(value) ? signed(value, decimals) : missing);
   return <>{fixed(100 * cl, 2)} % CL: {fixed(bestfit, decimals)} {end(down, "(the range ends before)")} {end(up, "(the range ends before)")}</>;
 }
