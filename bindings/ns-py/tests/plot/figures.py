@@ -22,6 +22,11 @@ def fit():
 
 
 @cache
+def background_fit():
+    return nextstat.fit(shapes(), fixed={"mu": 0.0})
+
+
+@cache
 def ranking():
     return nextstat.ranking(shapes())
 
@@ -95,6 +100,7 @@ def figures():
     theory = {"theory": {"Theory": [3.0, 1.5, 1.0]}, "theory_errors": {"Theory": [0.5, 0.3, 0.2]}}
     return {
         "pulls": lambda **look: plot.pulls(fit(), **look).figure,
+        "pulls_several": lambda **look: plot.pulls({"B-only": background_fit(), "S+B": fit()}, groups={"Theory": "theory_*"}, **look).figure,
         "ranking": lambda **look: plot.ranking(ranking(), **look).figure,
         "ranking_global": lambda **look: plot.ranking(ranking(), impacts="global", top=8, **look).figure,
         "correlation": lambda **look: plot.correlation(fit(), **look).figure,
@@ -102,6 +108,7 @@ def figures():
         "grid": lambda **look: plot.scan(grid(), **look).figure,
         "contours": lambda **look: plot.contours(contours(), **look).figure,
         "toys": lambda **look: plot.toys(toys(), **look).figure,
+        "variations": lambda **look: plot.variations(shapes(), "signal_region", "jet_energy_scale", edges=EDGES["signal_region"], **look)[0].figure,
         "prefit": lambda **look: plot.data_mc(yields(), "signal_region", fit="prefit", signal="signal", **look)[0].figure,
         "postfit": lambda **look: plot.data_mc(yields(), "signal_region", goodness=goodness(), overlay=5, **region, **look)[0].figure,
         "logarithmic": lambda **look: plot.data_mc(yields(), "control_region", log=True, bins=["a", "b", "c"], blind="control_region[1]", **look)[0].figure,

@@ -11,15 +11,19 @@ matplotlib and mplhep come with the extra `plot`: ``pip install 'nextstat-rs[plo
 from ._bands import PALETTES
 from ._colours import COLOURS, sample_colours
 from ._look import STYLES, style
+from .contours import contours
+from .correlation import correlation
 from .exclusion import exclusion
 from .goodness import gof
-from .likelihood import contours, scan
 from .limits import brazil, limits
-from .parameters import correlation, pulls, ranking
+from .pulls import pulls
+from .ranking import ranking
+from .scans import scan
 from .toys import toys
+from .variations import variations
 from .yields import data_mc, regions
 
 __all__ = [
     "COLOURS", "PALETTES", "STYLES", "brazil", "contours", "correlation", "data_mc", "exclusion", "gof", "limits", "pulls", "ranking", "regions",
-    "sample_colours", "scan", "style", "toys",
+    "sample_colours", "scan", "style", "toys", "variations",
 ]  # fmt: skip

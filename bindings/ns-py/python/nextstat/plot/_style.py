@@ -17,6 +17,8 @@ UP, DOWN = COLOURS[0], COLOURS[1]
 # One and two standard deviations of an expectation, instead of green and yellow.
 INNER, OUTER = "#607641", "#f5bb54"
 NEUTRAL = "0.45"
+# Behind pulls: one and two standard deviations, light enough for points of any colour.
+ONE_SIGMA, TWO_SIGMA = "#a6dba0", "#fff3a6"
 
 
 def literal(name):
@@ -91,6 +93,17 @@ def quantile(confidence_level, n_parameters=1):
 def percent(level):
     """Returns a level as it is written, such as 68 %."""
     return f"{100 * level:.3g} %" if abs(level - 0.6827) > 1e-3 else "68 %"
+
+
+def deviations(level):
+    """A two-sided level as it is written beside a scan: in standard deviations where these are
+    whole.
+
+    >>> deviations(0.6827), deviations(0.9545), deviations(0.9)
+    ('1σ', '2σ', '90 %')
+    """
+    whole = [sigmas for sigmas in range(1, 6) if abs(quantile(level) - sigmas**2) < 1e-3 * sigmas]
+    return f"{whole[0]}σ" if whole else percent(level)
 
 
 def chosen(known, wanted, excluded):

@@ -1,0 +1,104 @@
+"""Figures of the correlations of parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy
+from matplotlib import rcParams
+
+from ._documents import document_of
+from ._labels import annotate_above, ticks
+from ._look import figure, new_axes
+from ._rows import width_of
+from ._style import chosen, literal, number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.axes import Axes
+    from typing_extensions import Unpack
+
+    from ._documents import Source
+    from ._look import LookOptions
+
+# Inches of a cell, and up to how many parameters have numbers in their cells.
+_CELL, _WRITTEN = 0.36, 30
+
+
+@figure
+def correlation(
+    result: Source,
+    *,
+    threshold: float = 0.2,
+    parameters: str | Sequence[str] | None = None,
+    exclude: str | Sequence[str] = (),
+    ax: Axes | None = None,
+    **look: Unpack[LookOptions],
+) -> Axes:
+    """The correlation matrix of the parameters that have a correlation of at least `threshold` with
+    another one, and of the parameters of interest in any case.
+
+    Parameters
+    ----------
+    result : FitResult, ReportResult, or a stored document of one
+    threshold : float
+        0 for all parameters.
+    parameters, exclude : str or sequence of str
+        Names or patterns, as in `pulls`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    document = document_of(result, ("fit", "report"))
+    fit = document["fit"] if document.kind == "report" else document.fields
+    names, matrix = _strong(fit, number(threshold, "`threshold`"), chosen(fit["par_names"], parameters, exclude))
+    cell = _CELL if len(names) <= _WRITTEN else max(_CELL * _WRITTEN / len(names), 0.12)
+    size, room = max(1.6, cell * len(names)), width_of(names)
+    ax = new_axes(ax, size + room + 1.3, size + room + 0.5)
+    image = ax.imshow(matrix, cmap="RdBu_r", vmin=-1, vmax=1)
+    small = min(rcParams["font.size"], 0.8 * 72 * cell)
+    ax.set_xticks(range(len(names)), names, rotation=90, fontsize=small)
+    ax.set_yticks(range(len(names)), names, fontsize=small)
+    ticks(ax, x=False, y=False)
+    if len(names) <= _WRITTEN:
+        _write(ax, matrix)
+    _bar(ax, image)
+    annotate_above(ax, ["Asimov data"] if document.is_asimov else [])
+    return ax
+
+
+def _strong(fit: Mapping[str, Any], threshold: float, kept: Sequence[int]) -> tuple[list[str], Any]:
+    """Returns the names and the matrix of the parameters to draw."""
+    if fit.get("correlation") is None:
+        raise ValueError("the fit has no correlations: `nextstat.fit` with `covariance=True`, or `nextstat fit --correlation`, has them")
+    found = [[numpy.nan if value is None else value for value in row] for row in fit["correlation"]]
+    matrix = numpy.array(found, dtype=float)[numpy.ix_(kept, kept)]
+    others = numpy.nan_to_num(numpy.abs(matrix - numpy.diag(numpy.diag(matrix))))
+    strong = others.max(axis=1, initial=0.0) >= threshold
+    # A parameter that is fixed has no correlations, and its row would be empty.
+    strong &= numpy.isfinite(numpy.diag(matrix)) & (others.max(axis=1, initial=0.0) > 0.0)
+    if not strong.any():
+        raise ValueError(f"no two parameters have a correlation of {threshold:g} or more")
+    pois = {poi["name"] for poi in fit.get("pois") or [] if poi}
+    strong |= numpy.array([fit["par_names"][i] in pois for i in kept])
+    order = numpy.flatnonzero(strong)
+    return [literal(fit["par_names"][kept[i]]) for i in order], matrix[numpy.ix_(order, order)]
+
+
+def _bar(ax: Axes, image: Any) -> None:
+    """Draws the scale of colours, as high as the matrix."""
+    bar = ax.inset_axes((1.02, 0.0, 0.12 / max(ax.figure.get_figwidth() - 1.3, 1.0), 1.0))
+    ax.figure.colorbar(image, cax=bar, label="Correlation", ticks=[-1, -0.5, 0, 0.5, 1])
+    bar.tick_params(which="both", length=0)
+
+
+def _write(ax: Axes, matrix: Any) -> None:
+    """Writes the numbers into the cells; they are inside the axes, so no layout asks for them."""
+    size = 0.72 * rcParams["font.size"]
+    for (row, column), value in numpy.ndenumerate(matrix):
+        if row != column and numpy.isfinite(value) and abs(value) >= 0.005:
+            colour = "white" if abs(value) > 0.6 else "black"
+            text = f"{value:.2f}".replace("0.", ".").replace("-", "\N{MINUS SIGN}")
+            ax.text(column, row, text, ha="center", va="center", fontsize=size, color=colour).set_in_layout(False)
