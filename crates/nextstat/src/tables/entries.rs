@@ -24,14 +24,22 @@ pub(super) struct Entries<'a> {
     pub(super) notes: Vec<String>,
 }
 
-/// The kinds of results that are told by a key.
-const KINDS: [(&str, &str); 6] = [
+/// The kinds of results that are told by a key. A result has several of them, so the first in this
+/// list decides.
+const KINDS: [(&str, &str); 13] = [
     ("ranking", "ranking"),
+    ("tail_probabilities", "hypotest-toys"),
     ("CLs_obs", "hypotest"),
     ("Z_obs", "significance"),
     ("tested", "limit"),
     ("mle_parameters", "fit"),
     ("delta_nll", "scan"),
+    ("contours", "contours"),
+    ("constraint_deviance", "gof"),
+    ("unmatched", "comparison"),
+    ("thrown_at", "toys"),
+    ("data_sets", "fits"),
+    ("left_out", "exclusion"),
 ];
 
 impl<'a> Entries<'a> {
@@ -45,6 +53,14 @@ impl<'a> Entries<'a> {
             return Err(other.bad(format!("a result of `{kind}`, as the first")));
         }
         Ok(Some(Self { kind, all, notes }))
+    }
+
+    /// Returns the result, if the document has one only.
+    pub(super) fn only(&self) -> Option<Place<'a>> {
+        match self.all.as_slice() {
+            [entry] if entry.labels.is_empty() => entry.result.clone(),
+            _ => None,
+        }
     }
 
     /// Returns the names of the labels, in the order in which they first occur.

@@ -63,7 +63,9 @@ impl Hint for TableError {
                     .to_owned(),
             ),
             Self::NoTables { .. } => Some(
-                "there are tables of fit, report, yields, ranking, limit, hypotest, significance and scan".to_owned(),
+                "there are tables of fit, report, yields, ranking, limit, hypotest, hypotest-toys, significance, scan, \
+                 contours, gof, toys, fits and exclusion"
+                    .to_owned(),
             ),
             Self::NoSuchTable { name, known } => Some(match ns_core::similar_name(name, known.iter().copied()) {
                 Some(similar) => format!("did you mean `{similar}`?"),

@@ -79,33 +79,46 @@ fn of_fit(fit: &Place<'_>, levels: &[f64]) -> Result<Vec<Vec<Cell>>, TableError>
 
 /// Returns the matrix `key` of a fit, without parameters that have no uncertainty.
 pub(super) fn matrix(fit: &Place<'_>, key: &'static str) -> Result<Contents, TableError> {
-    let names = fit.member("par_names")?.items()?;
-    let n = names.len();
+    let n = fit.member("par_names")?.items()?.len();
     if fit.get(key).is_none() {
         return Err(TableError::Missing { key });
     }
     let uncertainties = fit.numbers_of("uncertainties", n)?;
     let free: Vec<usize> = (0..n).filter(|&i| uncertainties[i].is_some()).collect();
     let kind = if key == "correlation" { ColumnKind::Fixed(2) } else { ColumnKind::Number(3) };
-    let mut columns = vec![Column::text("parameter")];
-    for &i in &free {
-        columns.push(Column::new(names[i].text()?, names[i].text()?, kind));
+    let what = if key == "correlation" { "Correlations" } else { "Covariance" };
+    let caption = format!("{what} of the parameters after the fit.");
+    let (columns, mut rows) = square(fit, key, &free, kind)?;
+    if !fit.has_converged() {
+        rows.iter_mut().for_each(|row| row.cells[1..].fill(Cell::Empty));
     }
-    let lines = fit.items_of(key, n)?;
-    let mut rows = Vec::with_capacity(free.len());
-    for &i in &free {
+    Ok(Contents { caption, columns, rows, is_matrix: true })
+}
+
+/// Returns columns and rows of the matrix `key` of the parameters with these indices.
+pub(super) fn square(
+    place: &Place<'_>,
+    key: &str,
+    kept: &[usize],
+    kind: ColumnKind,
+) -> Result<(Vec<Column>, Vec<Row>), TableError> {
+    let names = place.member("par_names")?.items()?;
+    let lines = place.items_of(key, names.len())?;
+    let mut columns = vec![Column::text("parameter")];
+    let mut rows = Vec::with_capacity(kept.len());
+    for &i in kept {
+        columns.push(Column::new(names[i].text()?, names[i].text()?, kind));
         let line = lines[i].items()?;
-        if line.len() != n {
-            return Err(lines[i].bad(format!("a list of {n}")));
+        if line.len() != names.len() {
+            return Err(lines[i].bad(format!("a list of {}", names.len())));
         }
         let mut cells = vec![Cell::Text(names[i].text()?.to_owned())];
-        for &j in &free {
-            cells.push(if fit.has_converged() { Cell::number(line[j].number()?) } else { Cell::Empty });
+        for &j in kept {
+            cells.push(Cell::number(line[j].number()?));
         }
         rows.push(Row::new(cells));
     }
-    let what = if key == "correlation" { "Correlations" } else { "Covariance" };
-    Ok(Contents { caption: format!("{what} of the parameters after the fit."), columns, rows, is_matrix: true })
+    Ok((columns, rows))
 }
 
 /// Returns the pulls of a report.

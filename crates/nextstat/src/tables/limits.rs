@@ -1,4 +1,4 @@
-//! Tables of limits, tests, significances and scans: a row for each result.
+//! Tables of limits, tests and significances: a row for each result.
 
 use super::document::Place;
 use super::entries::Entries;
@@ -10,7 +10,7 @@ use crate::number::significant;
 const DIGITS: ColumnKind = ColumnKind::Number(4);
 
 /// Names and headings of expected values at -2 … +2 standard deviations.
-const BAND: [[&str; 2]; 5] = [
+pub(super) const BAND: [[&str; 2]; 5] = [
     ["expected_minus_2", "−2σ"],
     ["expected_minus_1", "−1σ"],
     ["expected", "expected"],
@@ -19,17 +19,17 @@ const BAND: [[&str; 2]; 5] = [
 ];
 
 /// Returns columns of what the data give and of the band.
-fn with_band(columns: &mut Vec<Column>, data: &str) {
+pub(super) fn with_band(columns: &mut Vec<Column>, data: &str, kind: ColumnKind) {
     let name = data.split(' ').next().unwrap_or(data).to_lowercase();
-    columns.push(Column::new(&name, data, DIGITS));
-    columns.extend(BAND.map(|[name, heading]| Column::new(name, heading, DIGITS)));
+    columns.push(Column::new(&name, data, kind));
+    columns.extend(BAND.map(|[name, heading]| Column::new(name, heading, kind)));
 }
 
 /// Returns the limits, observed and expected.
 pub(super) fn limits(entries: &Entries<'_>, data: &str) -> Result<Contents, TableError> {
     let mut columns = entries.columns();
     columns.extend([Column::text("parameter"), Column::new("cl", "confidence level", ColumnKind::Number(6))]);
-    with_band(&mut columns, data);
+    with_band(&mut columns, data, DIGITS);
     let rows = rows(entries, &columns, |limit| {
         let level = limit.number_of("level")?;
         // 1 - 0.05 is not the number that is written as 0.95.
@@ -46,7 +46,7 @@ pub(super) fn limits(entries: &Entries<'_>, data: &str) -> Result<Contents, Tabl
 pub(super) fn tests(entries: &Entries<'_>, data: &str) -> Result<Contents, TableError> {
     let mut columns = entries.columns();
     columns.extend([Column::text("parameter"), Column::new("mu", "tested value", ColumnKind::Number(6))]);
-    with_band(&mut columns, data);
+    with_band(&mut columns, data, DIGITS);
     let rows = rows(entries, &columns, |test| {
         let mut cells = vec![poi(test)?, Cell::number(test.number_of("mu")?)];
         cells.push(sound(test, test.number_of("CLs_obs")?));
@@ -82,20 +82,6 @@ pub(super) fn significance(entries: &Entries<'_>, data: &str) -> Result<Contents
     Ok(Contents { caption: "Significance of a discovery.".to_owned(), columns, rows, is_matrix: false })
 }
 
-/// Returns the points of a scan of one parameter.
-pub(super) fn scan(scan: &Place<'_>) -> Result<Contents, TableError> {
-    let name = scan.text_of("parameter")?;
-    let values = scan.member("values")?.items()?;
-    let rises = scan.numbers_of("twice_delta_nll", values.len())?;
-    let columns =
-        vec![Column::new(name, name, ColumnKind::Number(6)), Column::new("twice_delta_nll", "2Δ(−ln L)", DIGITS)];
-    let mut rows = Vec::with_capacity(values.len());
-    for (value, rise) in values.iter().zip(rises) {
-        rows.push(Row::new(vec![Cell::number(value.number()?), Cell::number(rise)]));
-    }
-    Ok(Contents { caption: format!("Profile likelihood of {name}."), columns, rows, is_matrix: false })
-}
-
 /// Returns a row for each result, or an empty one where there is none.
 pub(super) fn rows(
     entries: &Entries<'_>,
@@ -120,6 +106,6 @@ pub(super) fn poi(result: &Place<'_>) -> Result<Cell, TableError> {
 }
 
 /// Returns a number unless the result did not converge.
-fn sound(result: &Place<'_>, value: Option<f64>) -> Cell {
+pub(super) fn sound(result: &Place<'_>, value: Option<f64>) -> Cell {
     Cell::number(value.filter(|_| result.has_converged()))
 }

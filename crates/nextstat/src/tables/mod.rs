@@ -8,28 +8,37 @@
 //! | document | tables, the first by default |
 //! |---|---|
 //! | `fit` | `parameters`, `correlation`, `covariance` |
-//! | `report` | `parameters`, `pulls`, `correlation`, `yields`, `prefit`, `postfit`, `bins` |
+//! | `report` | `parameters`, `pulls`, `correlation`, `yields`, `prefit`, `postfit`, `bins`, `goodness` |
 //! | `yields` | `yields`, `prefit`, `postfit`, `bins` |
 //! | `ranking` | `ranking`, `groups`, `breakdown` |
 //! | `limit`, `limit-scan` | `limits` |
 //! | `hypotest` | `tests` |
 //! | `significance` | `significance` |
-//! | `scan` of one parameter | `scan` |
+//! | `scan` | `scan`, `intervals` of one parameter, `contours` of two |
+//! | `contours` | `contours` |
+//! | `gof`, `comparison` | `goodness` |
+//! | `hypotest-toys` | `tests`, `p_values` |
+//! | `toys` | `toys` |
+//! | `fits` | `parameters`, `data_sets`, `correlation` |
+//! | `exclusion` | `points`, `contours` |
 //! | `every-patch`, `every-poi` | those of their results, with a row for each patch and parameter |
 //!
 //! Numbers of a fit that did not converge are left out.
 
 mod csv;
+mod curves;
 mod document;
 mod entries;
 mod error;
 mod fits;
+mod goodness;
 mod latex;
 mod limits;
 mod markdown;
 mod ranking;
 mod results;
 mod rounding;
+mod toys;
 mod yields;
 
 pub use csv::FlatValue;

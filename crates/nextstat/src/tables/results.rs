@@ -2,7 +2,7 @@
 
 use super::document::Place;
 use super::entries::Entries;
-use super::{Column, Row, Table, TableError, fits, limits, ranking, yields};
+use super::{Column, Row, Table, TableError, curves, fits, goodness, limits, ranking, toys, yields};
 use crate::number::significant;
 
 /// The beginning of the names of schemas.
@@ -66,35 +66,58 @@ fn kind<'a>(root: &Place<'a>) -> Result<&'a str, TableError> {
 
 /// Returns the names of the tables of results, and how to make them.
 fn of_entries<'a>(root: &Place<'a>, entries: Entries<'a>) -> Vec<(&'static str, Maker<'a>)> {
-    let is_one = matches!(entries.all.as_slice(), [entry] if entry.labels.is_empty());
-    let result = entries.all.iter().find_map(|entry| entry.result.clone());
     let (kind, data) = (entries.kind, data(root));
     let mut tables: Vec<(&'static str, Maker<'a>)> = Vec::new();
+    let only = entries.only();
     match kind {
         "limit" => tables.push(("limits", Box::new(move || limits::limits(&entries, &data)))),
         "hypotest" => tables.push(("tests", Box::new(move || limits::tests(&entries, &data)))),
+        "hypotest-toys" => tables.push(("tests", Box::new(move || toys::tests(&entries, &data)))),
         "significance" => tables.push(("significance", Box::new(move || limits::significance(&entries, &data)))),
+        "gof" | "comparison" => tables.push(("goodness", Box::new(move || goodness::table(&entries)))),
+        "fit" => tables.push(("parameters", Box::new(move || fits::parameters(&entries)))),
         "ranking" => {
             let [for_groups, for_breakdown] = [entries.clone(), entries.clone()];
             tables.push(("ranking", Box::new(move || ranking::ranking(&entries))));
             tables.push(("groups", Box::new(move || ranking::groups(&for_groups))));
             tables.push(("breakdown", Box::new(move || ranking::breakdown(&for_breakdown))));
         }
-        "fit" => {
-            tables.push(("parameters", Box::new(move || fits::parameters(&entries))));
-            if let Some(fit) = result.filter(|_| is_one) {
-                let other = fit.clone();
-                tables.push(("correlation", Box::new(move || fits::matrix(&fit, "correlation"))));
-                tables.push(("covariance", Box::new(move || fits::matrix(&other, "covariance"))));
-            }
-        }
-        _ => {
-            if let Some(scan) = result.filter(|scan| is_one && scan.get("parameter").is_some()) {
-                tables.push(("scan", Box::new(move || limits::scan(&scan))));
-            }
-        }
+        _ => {}
     }
+    tables.extend(only.map(|result| of_one(root, kind, result)).unwrap_or_default());
     tables
+}
+
+/// Returns the tables that only a document of one result has, and how to make them.
+fn of_one<'a>(root: &Place<'a>, kind: &str, result: Place<'a>) -> Vec<(&'static str, Maker<'a>)> {
+    type Make<'a> = fn(&Place<'a>) -> Result<Contents, TableError>;
+    let data = data(root);
+    let one_parameter = result.get("parameter").is_some();
+    let made: &[(&'static str, Make<'a>)] = match kind {
+        "fit" => &[
+            ("correlation", |fit| fits::matrix(fit, "correlation")),
+            ("covariance", |fit| fits::matrix(fit, "covariance")),
+        ],
+        "hypotest-toys" => &[("p_values", toys::p_values)],
+        "toys" => &[("toys", toys::toys)],
+        "fits" => &[("parameters", toys::spread), ("data_sets", toys::data_sets), ("correlation", toys::correlation)],
+        "scan" if one_parameter => &[("scan", curves::scan), ("intervals", curves::intervals)],
+        "scan" => &[("scan", curves::scan), ("contours", curves::contours)],
+        "contours" => &[("contours", curves::contours)],
+        "exclusion" => {
+            let (other, of_data) = (result.clone(), data.clone());
+            return vec![
+                ("points", Box::new(move || curves::points(&result, &data))),
+                ("contours", Box::new(move || curves::exclusion(&other, &of_data))),
+            ];
+        }
+        _ => &[],
+    };
+    let maker = |(name, make): &(&'static str, Make<'a>)| {
+        let (make, result) = (*make, result.clone());
+        (*name, Box::new(move || make(&result)) as Maker<'a>)
+    };
+    made.iter().map(maker).collect()
 }
 
 /// Returns the name of the data: `observed`, or what they are instead.

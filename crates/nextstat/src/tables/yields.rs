@@ -3,12 +3,12 @@
 use super::document::Place;
 use super::entries::{Entries, Entry};
 use super::results::{Contents, Maker};
-use super::{Cell, Column, ColumnKind, Row, TableError, fits};
+use super::{Cell, Column, ColumnKind, Row, TableError, fits, goodness};
 
 /// Returns the tables of a report, and how to make them.
 pub(super) fn of_report<'a>(root: &Place<'a>) -> Vec<(&'static str, Maker<'a>)> {
     let fit = |root: &Place<'a>| root.member("fit");
-    let [parameters, pulls, correlation, shown] = [root.clone(), root.clone(), root.clone(), root.clone()];
+    let [parameters, pulls, correlation, shown, goodness] = std::array::from_fn(|_| root.clone());
     let mut tables: Vec<(&'static str, Maker<'a>)> = vec![
         (
             "parameters",
@@ -24,6 +24,7 @@ pub(super) fn of_report<'a>(root: &Place<'a>) -> Vec<(&'static str, Maker<'a>)> 
         Some(yields) => tables.extend(self::tables(root, &yields)),
         None => tables.extend(self::tables(root, root)),
     }
+    tables.push(("goodness", Box::new(move || goodness::of_report(&goodness))));
     tables
 }
 

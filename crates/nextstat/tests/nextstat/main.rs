@@ -8,10 +8,12 @@ mod exclusion;
 mod fits;
 mod layers;
 mod masks;
+mod numbers;
 mod pois;
 mod settings;
 mod stored;
 mod tables;
+mod tables_by_kind;
 mod toys;
 
 use nextstat::CompiledModel;

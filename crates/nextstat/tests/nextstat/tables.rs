@@ -9,15 +9,16 @@ use nextstat::{Analysis, CompiledModel, FitRequest, Hint, NoMonitor, Settings};
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 
+use crate::tables_by_kind::{data_sets, goodness, grid, plane, toy_test};
 use crate::{example, model};
 
 const FORMATS: [TableFormat; 3] = [TableFormat::Latex, TableFormat::Csv, TableFormat::Markdown];
 
-fn named(table: &str) -> TableRequest {
+pub(crate) fn named(table: &str) -> TableRequest {
     TableRequest { table: Some(table.to_owned()), ..TableRequest::default() }
 }
 
-fn table(document: &Value, name: &str) -> Table {
+pub(crate) fn table(document: &Value, name: &str) -> Table {
     Table::of(document, &named(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
@@ -26,7 +27,7 @@ fn yields(model: &CompiledModel, settings: &Settings) -> Value {
 }
 
 /// Reads RFC 4180: rows of fields.
-fn parse_csv(text: &str) -> Vec<Vec<String>> {
+pub(crate) fn parse_csv(text: &str) -> Vec<Vec<String>> {
     let (mut rows, mut row, mut field) = (Vec::new(), Vec::new(), String::new());
     let (mut is_quoted, mut characters) = (false, text.chars().peekable());
     while let Some(c) = characters.next() {
@@ -303,6 +304,11 @@ fn any_damage_of_a_document_is_survived() {
             analysis.ranking(&RankingRequest::default(), &NoMonitor).expect("a ranking").document(),
             &["ranking", "groups", "breakdown"],
         ),
+        (goodness(&analysis), &["goodness"]),
+        (grid(), &["scan", "contours"]),
+        (toy_test(), &["tests", "p_values"]),
+        (data_sets(), &["parameters", "data_sets", "correlation"]),
+        (plane(), &["points", "contours"]),
     ];
     fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
         found.push(at.to_owned());

@@ -74,20 +74,10 @@ impl ResultArgs {
         write_text(&table.text(format), &self.output)
     }
 
-    /// Returns `true` if the arguments ask for a table.
-    pub(crate) fn is_table(&self) -> bool {
-        self.table.format.is_some_and(|format| format.of_table().is_some())
-    }
-
     /// Returns `true` if the arguments ask for the result, and not only for what else the verb
     /// writes.
     pub(crate) fn is_asked_for(&self) -> bool {
         self.table.format.is_some() || self.output.json || self.output.output_file.is_some()
-    }
-
-    /// Returns where the result goes.
-    pub(crate) fn into_output(self) -> OutputArgs {
-        self.output
     }
 }
 

@@ -7,7 +7,7 @@ use crate::args::values::{choice, finite, source};
 use crate::error::CliError;
 use crate::output::reporter::{conditions_of, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{OutputArgs, Reporter, escape, write_result};
+use crate::output::{Reporter, ResultArgs, escape};
 use crate::status::Status;
 use clap::Args;
 use nextstat::alarm::Alarm;
@@ -48,7 +48,7 @@ pub(crate) struct ExclusionArgs {
     mass_splitting: bool,
 
     #[command(flatten)]
-    output: OutputArgs,
+    output: ResultArgs,
 }
 
 impl Command for ExclusionArgs {
@@ -66,7 +66,7 @@ impl Command for ExclusionArgs {
             DocumentSource::Path(path) => found.from_file(&path.display().to_string()),
             DocumentSource::Stdin => found.from_file("-"),
         };
-        write_result(&found.document(), &self.output)?;
+        self.output.write(&found.document())?;
         Reporter::new(&self.output).summary_or_warning(found.alarm().as_deref(), |_| summary(&found));
         Ok(Status::done_if(found.converged))
     }

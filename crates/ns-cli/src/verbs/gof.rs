@@ -8,7 +8,7 @@ use crate::args::{AuxChoice, DeviceArgs, SetupArgs, ThreadArgs, in_fit, stored_f
 use crate::error::CliError;
 use crate::output::reporter::{conditions, warnings};
 use crate::output::table::{Align, table};
-use crate::output::{OutputArgs, Paint, Progress, Reporter, escape, write_result};
+use crate::output::{Paint, Progress, Reporter, ResultArgs, escape};
 use crate::status::Status;
 use clap::Args;
 use nextstat::Answer;
@@ -50,7 +50,7 @@ pub(crate) struct GofArgs {
     from: Option<PathBuf>,
 
     #[command(flatten)]
-    output: OutputArgs,
+    output: ResultArgs,
 
     #[command(flatten)]
     threads: ThreadArgs,
@@ -75,7 +75,7 @@ impl Command for GofArgs {
         let monitor: &dyn Monitor = progress.as_ref().map_or(&NoMonitor, |progress| progress);
         let answer = analysis.goodness(&GoodnessRequest { n_toys: self.toys, aux: self.aux.aux() }, monitor)?;
         drop(progress);
-        write_result(&answer.document(), &self.output)?;
+        self.output.write(&answer.document())?;
         let (goodness, toys) = (&answer.result, answer.result.toys.as_ref());
         reporter.summary_or_warning(goodness.alarm().as_deref(), |paint| summary(&answer, paint));
         if toys.is_some_and(|toys| toys.ended == RunStatus::Cancelled) {
@@ -90,7 +90,7 @@ impl GofArgs {
     fn compare(&self, path: &Path) -> Result<Status, CliError> {
         let analysis = self.setup.analysis(&self.threads, &self.device)?;
         let answer = analysis.compare(&stored_fit(path)?).map_err(in_fit(path))?;
-        write_result(&answer.document(), &self.output)?;
+        self.output.write(&answer.document())?;
         Reporter::new(&self.output).summary(|paint| {
             let Comparison { test, warnings: said, .. } = &answer.result;
             conditions(&answer.analysis) + "\n" + &comparison(test, paint) + &warnings(said)

@@ -129,10 +129,7 @@ impl HypotestArgs {
         if self.patches.every_patch {
             return refused("--every-patch");
         }
-        if self.output.is_table() {
-            return refused("--format");
-        }
-        Ok(HypotestToysArgs::like_pyhf(self.setup, self.mu, statistic, self.output.into_output(), self.threads))
+        Ok(HypotestToysArgs::like_pyhf(self.setup, self.mu, statistic, self.output, self.threads))
     }
 }
 

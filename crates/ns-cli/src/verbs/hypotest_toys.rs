@@ -8,7 +8,7 @@ use crate::args::{DeviceArgs, SetupArgs, ThreadArgs, ToyRunArgs, ToyStatistic};
 use crate::error::CliError;
 use crate::output::reporter::conditions;
 use crate::output::table::{Align, table};
-use crate::output::{OutputArgs, Paint, Progress, Reporter, escape, write_result};
+use crate::output::{OutputArgs, Paint, Progress, Reporter, ResultArgs, escape};
 use crate::status::Status;
 use clap::Args;
 use nextstat::Analysis;
@@ -17,7 +17,6 @@ use nextstat::number::{optional, significant};
 use nextstat::toy_tests::{ToyTestRequest, ToyTestResult, ToyTestRun, record};
 use ns_inference::test_statistic::TestStatistic;
 use ns_translate::toys::{ToyFile, ToyTestRecord};
-use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -56,7 +55,7 @@ pub(crate) struct HypotestToysArgs {
     run: ToyRunArgs,
 
     #[command(flatten)]
-    output: OutputArgs,
+    output: ResultArgs,
 
     #[command(flatten)]
     threads: ThreadArgs,
@@ -71,7 +70,7 @@ impl HypotestToysArgs {
         setup: SetupArgs,
         mu: f64,
         test_stat: ToyStatistic,
-        output: OutputArgs,
+        output: ResultArgs,
         threads: ThreadArgs,
     ) -> Self {
         const N_TOYS: u64 = 2000;
@@ -138,23 +137,18 @@ impl Command for HypotestToysArgs {
             file.as_mut().map_or(Ok(()), ToyFile::finish)?;
         }
         let answer = test.answer()?;
-        write(&answer.result, &answer.document(), Some(&answer.analysis), &self.output)
+        self.output.write(&answer.document())?;
+        Ok(report(&answer.result, Some(&answer.analysis), &self.output))
     }
 }
 
-/// Writes the document and the summary of a test; merged files have no `analysis`.
-pub(super) fn write(
-    result: &ToyTestResult,
-    document: &Value,
-    analysis: Option<&Analysis>,
-    output: &OutputArgs,
-) -> Result<Status, CliError> {
-    write_result(document, output)?;
+/// Writes the summary of a test, and returns its status; merged files have no `analysis`.
+pub(super) fn report(result: &ToyTestResult, analysis: Option<&Analysis>, output: &OutputArgs) -> Status {
     Reporter::new(output).summary_or_warning(result.alarm().as_deref(), |paint| {
         let label = analysis.map_or("observed", |analysis| analysis.settings().data.label());
         analysis.map(conditions).unwrap_or_default() + &summary(result, label, paint)
     });
-    Ok(if result.is_interrupted { Status::Interrupted } else { Status::done_if(result.n_failed() == 0) })
+    if result.is_interrupted { Status::Interrupted } else { Status::done_if(result.n_failed() == 0) }
 }
 
 /// Formats CLs of the `data`, its expected band, the observed statistic and the warnings.

@@ -14,14 +14,19 @@ use std::path::PathBuf;
 
 const TABLES: &str = "\
 Tables, the first of each result if --table is not given:
-  fit           parameters, correlation, covariance
-  report        parameters, pulls, correlation, yields, prefit, postfit, bins
-  yields        yields, prefit, postfit, bins
-  ranking       ranking, groups, breakdown
-  limit         limits
-  hypotest      tests
-  significance  significance
-  scan          scan, of one parameter
+  fit            parameters, correlation, covariance
+  report         parameters, pulls, correlation, yields, prefit, postfit, bins, goodness
+  yields         yields, prefit, postfit, bins
+  ranking        ranking, groups, breakdown
+  limit          limits
+  hypotest       tests
+  hypotest-toys  tests, p_values
+  significance   significance
+  scan           scan, intervals (of one parameter), contours (of two)
+  gof            goodness
+  toys           toys
+  fits           parameters, data_sets, correlation
+  exclusion      points, contours
 
 Results of --every-patch and of several parameters of interest have a row for each.
 

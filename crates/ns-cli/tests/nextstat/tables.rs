@@ -19,6 +19,27 @@ fn a_stored_result_has_the_table_that_the_verb_writes() {
         (&["hypotest", "shapes.json", "--asimov=0"], "tests"),
         (&["significance", "shapes.json"], "significance"),
         (&["scan", "shapes.json", "--points", "3"], "scan"),
+        (&["scan", "shapes.json", "--points", "9"], "intervals"),
+        (&["scan", "shapes.json", "--parameter", "mu", "--parameter", "norm_ttbar", "--points", "3"], "scan"),
+        (
+            &[
+                "scan",
+                "simple.json",
+                "--parameter",
+                "mu",
+                "--parameter",
+                "background_scale",
+                "--points",
+                "3",
+                "--contour",
+                "0.68",
+            ],
+            "contours",
+        ),
+        (&["gof", "shapes.json", "--toys", "20"], "goodness"),
+        (&["report", "shapes.json"], "goodness"),
+        (&["hypotest-toys", "simple.json", "--n-toys", "50"], "tests"),
+        (&["hypotest-toys", "simple.json", "--n-toys", "50"], "p_values"),
     ];
     for (arguments, table) in cases {
         let stored = nextstat(&examples, arguments);
@@ -68,7 +89,6 @@ fn a_table_that_cannot_be_made_writes_nothing() {
         (&["fit", "simple.json", "--table", "correlation"], "--format"),
         (&["fit", "simple.json", "--format", "json", "--table", "correlation"], "`--table` needs `--format latex`"),
         (&["fit", "simple.json", "--format", "md", "--table", "correlation"], "in the result: the document has no"),
-        (&["hypotest", "simple.json", "--calctype", "toybased", "--format", "md"], "does not support `--format`"),
         (&["yields", "simple.json", "--group", "a=x*"], "the group `a` names the sample `x*`"),
     ];
     for (arguments, wanted) in mistakes {

@@ -4,7 +4,7 @@ use super::report;
 use crate::args::files::Files;
 use crate::args::is_npy;
 use crate::error::CliError;
-use crate::output::{OutputArgs, RowsDocument};
+use crate::output::{OutputArgs, RowsDocument, write_result};
 use crate::status::Status;
 use crate::verbs::{Command, hypotest_toys};
 use clap::Args;
@@ -90,6 +90,7 @@ impl MergeArgs {
         let output_file = self.output.output_file.clone().filter(|_| file.is_none());
         let OutputArgs { json, summary, quiet, .. } = self.output;
         let output = OutputArgs { output_file, json, summary, quiet };
-        hypotest_toys::write(&result, &result.merged_document(), None, &output)
+        write_result(&result.merged_document(), &output)?;
+        Ok(hypotest_toys::report(&result, None, &output))
     }
 }
