@@ -31,6 +31,9 @@ TEST_EXTRAS ?= $(EXTRAS),jax
 # A Python that may have PyTorch already (Debian: python3-torch and python3-venv): from the package
 # index it would be 5.4 GB.
 TORCH_PYTHON ?= /usr/bin/python3
+# HEPData's own validator, whose licence is the GPL: a program beside the tests and no dependency.
+HEPDATA_VENV ?= .venv-hepdata
+HEPDATA_VALIDATE ?= $(abspath $(HEPDATA_VENV))/bin/hepdata-validate
 
 # Options of scripts/prose.py in `make check`, such as `--only docs`.
 PROSE ?=
@@ -65,7 +68,8 @@ ifeq (,$(and $(HAS_DATA),$(HAS_TORCHLESS_DATA)))
 endif
 
 test-python: ## build the wheel, install it into a clean .venv, and run the Python tests there
-	$(PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --build --venv $(VENV) --extras $(TEST_EXTRAS)
+	@[ -x $(HEPDATA_VALIDATE) ] || { $(PYTHON) -m venv $(HEPDATA_VENV) && $(HEPDATA_VENV)/bin/python -m pip install --quiet --disable-pip-version-check hepdata-validator==0.3.6; } || echo "warning: HEPData's validator could not be installed; the tests that need it are skipped"
+	HEPDATA_VALIDATE=$$([ -x $(HEPDATA_VALIDATE) ] && echo $(HEPDATA_VALIDATE)) $(PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --build --venv $(VENV) --extras $(TEST_EXTRAS)
 
 # After the wheel is built: `make -j` must not look for it earlier.
 test-torch: test-python ## run the tests of gradients with the PyTorch of TORCH_PYTHON, and that wheel; skipped where it has none

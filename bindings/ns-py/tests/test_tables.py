@@ -29,7 +29,18 @@ CASES = {
     "limit": (["limit"], nextstat.upper_limit, ["limits"]),
     "hypotest": (["hypotest"], nextstat.hypotest, ["tests"]),
     "significance": (["significance"], nextstat.significance, ["significance"]),
-    "scan": (["scan", "--points", "3"], lambda model: nextstat.profile_scan(model, points=3), ["scan"]),
+    "scan": (["scan", "--points", "5"], lambda model: nextstat.profile_scan(model, points=5), ["scan", "intervals"]),
+    "grid": (
+        ["scan", "--parameter", "mu", "--parameter", "lumi", "--points", "3"],
+        lambda model: nextstat.profile_scan(model, parameter=("mu", "lumi"), points=3),
+        ["scan"],
+    ),
+    "gof": (["gof", "--toys", "20"], lambda model: nextstat.goodness_of_fit(model, toys=20), ["goodness"]),
+    "hypotest-toys": (
+        ["hypotest-toys", "--mu", "2", "--n-toys", "50"],
+        lambda model: nextstat.hypotest_toys(model, 2.0, n_toys=50),
+        ["tests", "p_values"],
+    ),
 }  # fmt: skip
 
 
@@ -41,6 +52,35 @@ def test_python_and_the_command_write_the_same_table(name, model, examples_folde
         for format in ("latex", "csv", "md"):
             arguments = [verb, "examples/shapes.json", *options, "--format", format, "--table", table]
             assert nextstat.table(result, table, format=format).replace("\r\n", "\n") == nextstat.command(arguments).output
+
+
+def test_contours_have_a_row_for_each_point(model):
+    result = nextstat.contours(model, ("mu", "lumi"), [0.68, 0.95], points=12)
+    rows = _rows(result.to_csv())
+    points = [(contour["cl"], *point["values"]) for contour in result.contours for point in contour["points"]]
+    assert [(float(row["cl"]), float(row["mu"]), float(row["lumi"])) for row in rows] == points
+
+
+def test_fits_of_toys_and_of_data_sets_have_a_row_for_each(model):
+    toys = nextstat.fit_toys(model, n_toys=5)
+    assert [float(row["mu"]) for row in _rows(toys.to_csv())] == toys.bestfit[:, toys.par_names.index("mu")].tolist()
+    data = nextstat.throw_toys(model, model.init, n_toys=4)
+    fits = nextstat.fits(model, data, uncertainties=True)
+    rows = _rows(fits.to_csv("data_sets"))
+    mu = fits.par_names.index("mu")
+    assert [float(row["mu"]) for row in rows] == fits.bestfit[:, mu].tolist()
+    spread = next(row for row in _rows(fits.to_csv()) if row["parameter"] == "mu")
+    assert float(spread["mean"]) == pytest.approx(fits.bestfit[:, mu].mean())
+    assert float(spread["standard_deviation"]) == pytest.approx(fits.bestfit[:, mu].std(ddof=1))
+
+
+def test_an_exclusion_has_its_signals_and_contours(root):
+    grid = nextstat.every_patch(root / "examples/background.json", root / "examples/plane.json", nextstat.hypotest)
+    result = nextstat.exclusion(grid, "m_gluino", "m_lsp")
+    assert [float(row["observed"]) for row in _rows(result.to_csv())] == [point["observed"] for point in result.points]
+    vertices = [vertex.tolist() for contour in result.observed["contours"] for vertex in contour["vertices"]]
+    observed = [row for row in _rows(result.to_csv("contours")) if row["exclusion"] == "observed"]
+    assert [[float(row["m_gluino"]), float(row["m_lsp"])] for row in observed] == vertices
 
 
 def test_a_stored_result_has_the_table_of_the_result(model, tmp_path):

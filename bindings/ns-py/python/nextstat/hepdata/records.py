@@ -26,6 +26,9 @@ _RANGE = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?\s*-\s*[+-]?\d+(\.\d*)?([eE
 # Columns of expected values at -2 … +2 standard deviations.
 _BAND = ("expected_minus_2", "expected_minus_1", "expected", "expected_plus_1", "expected_plus_2")
 
+# How the names of columns of uncertainties end.
+_UNCERTAINTY = "_uncertainty"
+
 _HEADINGS = {
     "observed": "Observed",
     "asimov": "Asimov data",
@@ -35,6 +38,10 @@ _HEADINGS = {
     "mu_expected": "Signal strength of the expected significance",
     "Z_exp": "Expected significance",
     "twice_delta_nll": "-2 ln(profile likelihood ratio)",
+    "ndf": "Degrees of freedom",
+    "p_value": "p-value",
+    "p_value_toys": "p-value by toys",
+    "statistic": "Statistic",
 }
 
 
@@ -218,20 +225,31 @@ def _bins(region: str, n_bins: int, edges: Mapping[str, Sequence[float]]) -> dic
     return _variable("Bin", [{"low": low, "high": high} for low, high in pairwise(found)])
 
 
-_TITLES = {"limits": "Upper limits", "tests": "CLs", "significance": "Significance", "scan": "Profile likelihood", "ranking": "Impacts"}
+_TITLES = {
+    "limits": "Upper limits",
+    "tests": "CLs",
+    "significance": "Significance",
+    "scan": "Profile likelihood",
+    "contours": "Contours",
+    "ranking": "Impacts",
+    "goodness": "Goodness of fit",
+}
+
+# The last column that says what a row is about; the parameter for other tables.
+_LAST_ABOUT = {"goodness": "region"}
 
 
 def _of_table(table: RawTable, kind: str) -> Record:
     """Returns a table of the facade, whose first columns say what each row is about."""
     columns, what = table.columns(), table.name
+    if what not in _TITLES:
+        raise with_hint(WorkspaceError(f"a result of `{kind}` has no record"), "HEPData has tables of results, not of each toy or data set")
     values = dict(columns)
-    names = [name for name, _ in columns]
-    last = names.index("twice_delta_nll") if what == "scan" else names.index("parameter") + 1
-    about = names[:last]
+    names = [name for name, _ in columns if not name.endswith(_UNCERTAINTY)]
+    about = _about_columns(names, what)
     # Names that are the same in every row are said once.
     common = ("parameter", "cl", "mu") if what in ("limits", "tests", "significance") else ()
     fixed = {name: values[name][0] for name in common if name in names and len(set(values[name])) == 1}
-    about += [name for name in ("cl", "mu") if name in names and name not in about]
     varying = [name for name in about if name not in fixed] or [about[0]]
     independent = [_variable(name, map(_about, values[name])) for name in varying]
     dependent = [_dependent(name, values) for name in names if name not in about and (name not in _BAND or name == "expected")]
@@ -242,11 +260,27 @@ def _of_table(table: RawTable, kind: str) -> Record:
     return Record(title, f"{title}{' of every signal' if kind == 'every-patch' else ''}.", independent, dependent)
 
 
+def _about_columns(names: Sequence[str], what: str) -> list[str]:
+    """Returns the columns that say what a row is about."""
+    if what == "scan":
+        return list(names[: names.index("twice_delta_nll")])
+    if what == "contours":
+        # Level and first coordinate; what cuts a contour off is no number.
+        return [*names[:-2], *names[-1:]]
+    about = list(names[: names.index(_LAST_ABOUT.get(what, "parameter")) + 1])
+    return about + [name for name in ("cl", "mu") if name in names and name not in about]
+
+
 def _dependent(name: str, values: Mapping[str, list[Any]]) -> dict[str, Any]:
+    errors = values.get(f"{name}{_UNCERTAINTY}")
     if name != "expected":
-        return _variable(_HEADINGS.get(name, name), [{"value": _value(value)} for value in values[name]])
-    rows = zip(*(values[column] for column in _BAND))
-    return _variable("Expected", [_banded(row) for row in rows])
+        found = [{"value": _value(value)} for value in values[name]]
+    else:
+        found = [_banded(row) for row in zip(*(values[column] for column in _BAND))]
+    for value, error in zip(found, errors or ()):
+        if error:
+            value["errors"] = [{"symerror": error, "label": "Monte Carlo"}, *value.get("errors", [])]
+    return _variable("Expected" if name == "expected" else _HEADINGS.get(name, name), found)
 
 
 def _banded(row: tuple[Any, ...]) -> dict[str, Any]:
