@@ -131,5 +131,9 @@ IMAGES = {**{name: (name, "plain") for name in figures()}, **{f"postfit_{style}"
 
 def image(name, path):
     """Draws an image and writes it to `path`."""
+    from matplotlib import pyplot
+
     figure, style = IMAGES[name]
-    figures()[figure](style=style, **LOOK).savefig(path, dpi=55, metadata={"Software": None})
+    drawn = figures()[figure](style=style, **LOOK)
+    drawn.savefig(path, dpi=55, metadata={"Software": None})
+    pyplot.close(drawn)

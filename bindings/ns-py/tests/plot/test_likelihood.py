@@ -1,26 +1,13 @@
 """Figures of the likelihood draw what the results say: scans, contours, toys, templates."""
 
-import sys
-from pathlib import Path
+import json
 
+import figures as made
+import matplotlib
+import nextstat
 import numpy
 import pytest
-
-matplotlib = pytest.importorskip("matplotlib")
-pytest.importorskip("mplhep")
-matplotlib.use("agg")
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-import figures as made  # noqa: E402
-import nextstat  # noqa: E402
-from nextstat import plot  # noqa: E402
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    matplotlib.pyplot.close("all")
+from nextstat import plot
 
 
 def lines_of(ax, gid):
@@ -119,10 +106,8 @@ def test_variations_are_the_templates_of_the_workspace():
     model = made.shapes()
     main, ratio = plot.variations(model, "signal_region", "theory_wjets", samples="wjets")
     nominal, up, down = ([*patch.get_data().values] for patch in main.patches)
-    workspace = made.EXAMPLES / "shapes.json"
-    import json
-
-    channel = next(one for one in json.loads(workspace.read_text())["channels"] if one["name"] == "signal_region")
+    workspace = json.loads((made.EXAMPLES / "shapes.json").read_text("utf-8"))
+    channel = next(one for one in workspace["channels"] if one["name"] == "signal_region")
     sample = next(one for one in channel["samples"] if one["name"] == "wjets")
     factors = next(one["data"] for one in sample["modifiers"] if one["name"] == "theory_wjets")
     assert nominal == pytest.approx(sample["data"])

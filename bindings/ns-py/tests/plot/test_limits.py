@@ -170,7 +170,7 @@ def test_the_p_values_are_those_of_the_goodness_of_fit():
     toys = [found.toys["total"], *found.toys["channels"]]
     assert bars.lines[0].get_xdata() == pytest.approx([one["value"] for one in toys])
     assert [label.get_text() for label in ax.get_yticklabels()] == ["All channels", "control_region", "Signal region"]
-    assert ax.texts[0].get_text() == rf"$\chi^2$/ndf = {found.statistic:.3g}/{found.n_dof:.3g}"
+    assert ax.texts[0].get_text() == rf"$\chi^2$/ndf = {found.statistic:.2g}/{found.n_dof:.2g}"
 
 
 def test_a_report_has_its_goodness_of_fit():

@@ -14,7 +14,7 @@ from nextstat import plot
 from nextstat.plot._labels import LABEL
 from nextstat.plot._room import SHADING
 
-MINE = ("prefit", "postfit", "logarithmic", "regions", "brazil", "brazil_linear", "limits", "exclusion", "gof")
+FIGURES = tuple(made.figures())
 
 
 def pixels(figure):
@@ -46,7 +46,7 @@ def shade(figure):
 
 
 @pytest.mark.parametrize("style", made.STYLES)
-@pytest.mark.parametrize("name", MINE)
+@pytest.mark.parametrize("name", FIGURES)
 def test_nothing_is_drawn_under_labels_and_legends(name, style):
     figure = made.figures()[name](style=style, **made.LOOK)
     shade(figure)
@@ -67,7 +67,7 @@ def test_nothing_is_drawn_under_labels_and_legends(name, style):
 
 
 @pytest.mark.parametrize("style", made.STYLES)
-@pytest.mark.parametrize("name", MINE)
+@pytest.mark.parametrize("name", FIGURES)
 def test_labels_of_ticks_do_not_collide(name, style):
     figure = made.figures()[name](style=style, **made.LOOK)
     figure.canvas.draw()

@@ -1,27 +1,13 @@
 """Figures over parameters draw what the results say: pulls, rankings, correlations."""
 
 import itertools
-import sys
-from pathlib import Path
 
+import figures as made
+import matplotlib
+import nextstat
 import numpy
 import pytest
-
-matplotlib = pytest.importorskip("matplotlib")
-pytest.importorskip("mplhep")
-matplotlib.use("agg")
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-import figures as made  # noqa: E402
-import nextstat  # noqa: E402
-from nextstat import plot  # noqa: E402
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    matplotlib.pyplot.close("all")
+from nextstat import plot
 
 
 def points(bars):

@@ -8,9 +8,12 @@ colour vision deficiencies.
 matplotlib and mplhep come with the extra `plot`: ``pip install 'nextstat-rs[plot]'``.
 """
 
+# Says which packages are missing, before others import them.
+from ._look import STYLES, style
+
+# isort: split
 from ._bands import PALETTES
 from ._colours import COLOURS, sample_colours
-from ._look import STYLES, style
 from .contours import contours
 from .correlation import correlation
 from .exclusion import exclusion

@@ -49,7 +49,7 @@ def new_panels(ax: Any, width: float = 5.6) -> tuple[Axes, Axes]:
     """Returns the pair of axes `ax`, or that of a new figure."""
     if ax is None:
         figure, axes = new_figure(width, 5.2, nrows=2, ncols=1, sharex=True, height_ratios=(3, 1))
-        figure.get_layout_engine().set(hspace=0.0, h_pad=0.015)
+        figure.get_layout_engine().set(hspace=0.0, h_pad=0.03)
         return axes[0], axes[1]
     if not hasattr(ax, "__len__") or len(ax) != 2:
         raise TypeError(f"`ax` is a pair of axes, for the yields and for the ratio, not `{shown(ax)}`")

@@ -64,7 +64,7 @@ def garwood(counts: Any) -> ndarray:
     upper), by quantiles of χ² (F. Garwood, Biometrika 28 (1936) 437).
 
     >>> garwood([0, 9]).round(3).tolist()
-    [[0.0, 1.841], [6.058, 13.11]]
+    [[0.0, 1.841], [6.057, 13.11]]
     """
     return numpy.array(poisson_intervals(numpy.asarray(counts, dtype=float).tolist())).reshape(-1, 2)
 

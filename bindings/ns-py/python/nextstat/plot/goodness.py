@@ -103,7 +103,7 @@ def _dress(ax, names, rows, toys):
     for row, one in enumerate(rows):
         statistic, n_dof = one.get("deviance", one.get("statistic")), one["n_dof"]
         if statistic is not None and n_dof is not None:
-            text = rf"$\chi^2$/ndf = {statistic:.3g}/{n_dof:.3g}"
+            text = rf"$\chi^2$/ndf = {statistic:.2g}/{n_dof:.2g}"
             ax.annotate(text, (1.02, row), xycoords=("axes fraction", "data"), va="center", fontsize="small", annotation_clip=False)
     annotate_above(ax)
     ticks(ax, y=False)
