@@ -38,9 +38,9 @@ edit it.
 - `--format` writes a table of a result in the place of JSON, and `nextstat table` that of a stored
   one: [make tables for papers](how-to/tables.md).
 - Results do not depend on `--threads`, to the bit.
-- `build`, `hepdata`, `xml2json`, `json2xml` and `contrib` run in the Python package and have their
-  own `--help`: see [how to build a workspace](how-to/build.md),
-  [submit to HEPData](how-to/hepdata.md) and
+- `build`, `hepdata`, `plot`, `xml2json`, `json2xml` and `contrib` run in the Python package and
+  have their own `--help`: see [how to build a workspace](how-to/build.md),
+  [submit to HEPData](how-to/hepdata.md), [draw figures](how-to/figures.md) and
   [compatibility.md](compatibility.md#histfactory-xml). A command without the package passes them on
   to `python3 -m nextstat`, or to the Python that `NEXTSTAT_PYTHON` names.
 - Work that takes more than half a second shows its progress on a terminal. Ctrl-C stops it and
@@ -62,7 +62,7 @@ MODEL_VERB = ["fit"]
 #: Verbs that must have an option so that it counts as shared.
 N_SHARING = 3
 #: Verbs without a section: they run elsewhere, or have nothing to say.
-LEFT_OUT = ("help", "completions", "man", "build", "hepdata", "xml2json", "json2xml", "contrib")
+LEFT_OUT = ("help", "completions", "man", "build", "hepdata", "plot", "xml2json", "json2xml", "contrib")
 
 
 def help_text(nextstat, verb):

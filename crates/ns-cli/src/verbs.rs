@@ -60,7 +60,7 @@ A terminal gets the table of a result; a pipe, and a file named with --output-fi
 pub(crate) const EXIT_CODES: &str = exit_codes!();
 
 const AFTER_HELP: &str = concat!(
-    "build, hepdata, xml2json, json2xml and contrib run in the Python package (pip install 'nextstat-rs[build,hepdata,xmlio]'), with the `python3` of the search path or that of NEXTSTAT_PYTHON.\n\n",
+    "build, hepdata, plot, xml2json, json2xml and contrib run in the Python package (pip install 'nextstat-rs[build,hepdata,plot,xmlio]'), with the `python3` of the search path or that of NEXTSTAT_PYTHON.\n\n",
     exit_codes!()
 );
 
@@ -164,6 +164,8 @@ verbs! {
     Build: in_python::BuildArgs,
     /// Write a submission to HEPData from stored results and the workspace
     Hepdata: in_python::HepdataArgs,
+    /// Draw a figure of stored results, such as pulls, a ranking, or data and prediction
+    Plot: in_python::PlotArgs,
     /// Convert HistFactory XML with its ROOT files to a workspace
     #[command(name = "xml2json")]
     Xml2Json: in_python::Xml2JsonArgs,

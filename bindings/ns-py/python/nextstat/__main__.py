@@ -12,6 +12,7 @@ from ._installed import warn_if_mixed
 VERBS = {
     "build": "nextstat.build._command",
     "hepdata": "nextstat.hepdata._command",
+    "plot": "nextstat._plot_command",
     "xml2json": "nextstat.pyhf._cli",
     "json2xml": "nextstat.pyhf._cli",
     "contrib": "nextstat.pyhf._cli",

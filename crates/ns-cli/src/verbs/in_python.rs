@@ -74,6 +74,7 @@ macro_rules! verbs_in_python {
 verbs_in_python! {
     BuildArgs: "build",
     HepdataArgs: "hepdata",
+    PlotArgs: "plot",
     Xml2JsonArgs: "xml2json",
     Json2XmlArgs: "json2xml",
     ContribArgs: "contrib",
