@@ -1,5 +1,5 @@
-"""Draws the figures of the front page, of two tutorials and of the page on building workspaces,
-from the examples.
+"""Draws the figures of the front page, of two tutorials and of the pages on figures and on building
+workspaces, from the examples.
 
     python docs/assets/figures.py    # with the extras `plot` and `build`, and hist
 """
@@ -17,7 +17,6 @@ import matplotlib
 
 matplotlib.use("svg")
 matplotlib.rcParams["svg.hashsalt"] = "nextstat"
-matplotlib.rcParams["font.size"] = 9
 
 import matplotlib.pyplot as plt  # noqa: E402
 import nextstat  # noqa: E402
@@ -36,17 +35,16 @@ def save(figure, name):
 def front():
     """CLs with the limit, and a ranking."""
     model = nextstat.load_workspace(ROOT / "examples/shapes.json")
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.9), width_ratios=(1, 1.15))
-    tests = [nextstat.hypotest(model, mu) for mu in numpy.linspace(0, 5, 81)]
-    nextstat.plot.brazil(tests, nextstat.upper_limit(model), ax=left)
-    left.set_xlabel("signal strength")
-    nextstat.plot.ranking(nextstat.ranking(model), top=8, ax=right)
-    figure.tight_layout()
-    save(figure, "front")
+    tests = [nextstat.hypotest(model, mu) for mu in numpy.linspace(0, 5, 41)]
+    with nextstat.plot.style():
+        figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), width_ratios=(1, 1.15), layout="constrained")
+        nextstat.plot.ranking(nextstat.ranking(model), top=8, ax=right)
+        nextstat.plot.brazil(tests, nextstat.upper_limit(model), xlabel="signal strength", ax=left)
+        save(figure, "front")
 
 
-def names_of(page):
-    """What the code of a page leaves in its names."""
+def names_of(page, images=None):
+    """What the code of a page leaves in its names; `images` is a folder for those that it saves."""
     blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / page).read_text("utf-8"), re.MULTILINE | re.DOTALL)
     names: dict = {"__name__": "page"}
     folder = os.getcwd()
@@ -55,6 +53,8 @@ def names_of(page):
         shutil.copytree(ROOT / "examples", "examples")
         for block in blocks:
             exec(compile(block, page, "exec"), names)
+        for path in Path().glob("*.png") if images else ():
+            shutil.copy(path, images)
         os.chdir(folder)
     return names
 
@@ -65,6 +65,11 @@ def tutorial():
     save(names["main"].figure, "histograms-postfit")
     save(names["axes"].figure, "histograms-brazil")
     save(nextstat.plot.ranking(names["ranking"], top=10).figure, "histograms-ranking")
+
+
+def page_of_figures():
+    """The figures that the code of the page on figures saves."""
+    names_of("how-to/figures.md", ROOT / "docs/plots")
 
 
 def build():
@@ -91,23 +96,23 @@ def analysis():
     """The signal region of the worked analysis, blinded and unblinded, its ranking and limit."""
     model, results = results_of_the_analysis()
     options = {"edges": {"SR": numpy.linspace(200, 1000, 9)}, "signal": "signal", "xlabel": "mass [GeV]"}
-    figure, axes = plt.subplots(2, 2, figsize=(10, 4.8), height_ratios=(3, 1), sharex="col")
     shown = (results["prediction"], nextstat.yields(model, fit=results["fit"]))
-    for column, yields in enumerate(shown):
-        nextstat.plot.data_mc(yields, "SR", ax=tuple(axes[:, column]), **options)
-        axes[1, column].set_ylim(0.6, 1.4)
-    figure.tight_layout()
-    save(figure, "analysis-regions")
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.9), width_ratios=(1.15, 1))
-    nextstat.plot.ranking(results["ranking"], top=8, ax=left)
+    with nextstat.plot.style():
+        figure, axes = plt.subplots(2, 2, figsize=(11, 5.2), height_ratios=(3, 1), sharex="col", layout="constrained")
+        for column, yields in enumerate(shown):
+            nextstat.plot.data_mc(yields, "SR", ax=tuple(axes[:, column]), **options)
+        save(figure, "analysis-regions")
     tests = [nextstat.hypotest(model, mu) for mu in numpy.linspace(0, 3, 31)]
-    nextstat.plot.brazil(tests, results["limit"], ax=right)
-    figure.tight_layout()
-    save(figure, "analysis-results")
+    with nextstat.plot.style():
+        figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), width_ratios=(1.15, 1), layout="constrained")
+        nextstat.plot.ranking(results["ranking"], top=8, ax=left)
+        nextstat.plot.brazil(tests, results["limit"], ax=right)
+        save(figure, "analysis-results")
 
 
 if __name__ == "__main__":
     front()
     tutorial()
+    page_of_figures()
     build()
     analysis()
