@@ -5,6 +5,14 @@ use std::path::Path;
 
 use crate::support::{Scratch, folder, nextstat, with_stdin};
 
+/// A scan of two parameters, and one with a contour.
+const GRID: [&str; 8] = ["scan", "shapes.json", "--parameter", "mu", "--parameter", "lumi", "--points", "3"];
+#[rustfmt::skip]
+const CONTOUR: [&str; 12] = [
+    "scan", "shapes.json", "--parameter", "mu", "--parameter", "lumi", "--points", "3", "--contour", "0.68",
+    "--contour-points", "8",
+];
+
 #[test]
 fn a_stored_result_has_the_table_that_the_verb_writes() {
     let (examples, scratch) = (folder("examples"), Scratch::new("tables"));
@@ -20,22 +28,8 @@ fn a_stored_result_has_the_table_that_the_verb_writes() {
         (&["significance", "shapes.json"], "significance"),
         (&["scan", "shapes.json", "--points", "3"], "scan"),
         (&["scan", "shapes.json", "--points", "9"], "intervals"),
-        (&["scan", "shapes.json", "--parameter", "mu", "--parameter", "norm_ttbar", "--points", "3"], "scan"),
-        (
-            &[
-                "scan",
-                "simple.json",
-                "--parameter",
-                "mu",
-                "--parameter",
-                "background_scale",
-                "--points",
-                "3",
-                "--contour",
-                "0.68",
-            ],
-            "contours",
-        ),
+        (&GRID, "scan"),
+        (&CONTOUR, "contours"),
         (&["gof", "shapes.json", "--toys", "20"], "goodness"),
         (&["report", "shapes.json"], "goodness"),
         (&["hypotest-toys", "simple.json", "--n-toys", "50"], "tests"),
@@ -54,6 +48,38 @@ fn a_stored_result_has_the_table_that_the_verb_writes() {
             with_stdin(&examples, &arguments, stored.stdout.as_bytes());
             assert_eq!(fs::read_to_string(&path).expect("a table"), written.stdout);
         }
+    }
+}
+
+#[test]
+fn results_that_are_written_row_by_row_have_tables_when_they_are_stored() {
+    let (examples, scratch) = (folder("examples"), Scratch::new("rows"));
+    let data = scratch.path("data.json");
+    fs::write(&data, "[[57, 63], [60, 50]]").expect("a scratch folder");
+    let (toys, fits) = (["toys", "simple.json", "--n-toys", "3"], ["fits", "simple.json", "--data", &data]);
+    let cases = [
+        (toys, "toys", "toy,outcome,nll,mu,"),
+        (fits, "parameters", "parameter,bestfit,bestfit_uncertainty,mean,"),
+        (fits, "data_sets", "data_set,outcome,twice_nll,mu,"),
+        (fits, "correlation", "parameter,mu,"),
+    ];
+    for (arguments, name, header) in cases {
+        let stored = nextstat(&examples, &arguments);
+        let table = ["table", "--format", "csv", "--table", name];
+        let table = with_stdin(&examples, &table, stored.stdout.as_bytes());
+        assert!(table.stdout.starts_with(header), "{arguments:?}: {}{}", table.stdout, table.stderr);
+        assert_eq!(nextstat(&examples, &[&arguments[..], &["--format", "csv"]].concat()).code, Some(2));
+    }
+}
+
+#[test]
+fn exclusion_planes_have_tables() {
+    let grid = ["hypotest", "background.json", "--patchset", "plane.json", "--every-patch"];
+    let stored = nextstat(&folder("examples"), &grid);
+    for (table, header) in [("points", "patch,m_gluino,m_lsp,"), ("contours", "exclusion,contour,m_gluino,m_lsp")] {
+        let arguments = ["exclusion", "--format", "csv", "--table", table];
+        let run = with_stdin(&folder("examples"), &arguments, stored.stdout.as_bytes());
+        assert!(run.stdout.starts_with(header), "{}{}", run.stdout, run.stderr);
     }
 }
 
