@@ -84,8 +84,9 @@ pub(crate) fn with_hint(py: Python<'_>, error: PyErr, hint: Option<String>) -> P
 
 /// Returns the exception of a document's error.
 pub(crate) fn document(py: Python<'_>, error: &DocumentError) -> PyErr {
-    if let DocumentError::Source(SourceError::Unreadable { name, source }) = error {
-        return unreadable(name, source).unwrap_or_else(|| PyOSError::new_err(full_message(error)));
+    if let DocumentError::Source(SourceError::Unreadable { name, source, .. }) = error {
+        let made = unreadable(name, source).unwrap_or_else(|| PyOSError::new_err(full_message(error)));
+        return with_hint(py, made, error.hint());
     }
     with_hint(py, WorkspaceError::new_err(full_message(error)), error.hint())
 }

@@ -1,5 +1,7 @@
 //! Expected yields before and after a fit with their uncertainties, and reports of one fit.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use nextstat::Analysis;
@@ -8,11 +10,13 @@ use nextstat::comparison::Comparison;
 use nextstat::full_report::FullReportRequest;
 use ns_inference::monitor::Monitor;
 use ns_inference::yields::{ChannelPrediction, Prediction};
+use ns_translate::FitDocument;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::asimov::{FitText, read_fit};
 use crate::convert::{array, fields, object, optional_array};
+use crate::error;
 use crate::fits::fit_document;
 use crate::interrupt::answer;
 use crate::model::PyModel;
@@ -90,20 +94,23 @@ fn report_model<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let analysis = analysis(py, model, settings)?;
     let stored = fit.map(|fit| read_fit(py, fit)).transpose()?;
-    let (reported, page) = match page {
+    let (reported, page, alarm) = match page {
         Some(PageWanted { progress }) => {
             let request = FullReportRequest { fit: stored.map(Arc::new), ..FullReportRequest::default() };
             let work = |analysis: &Analysis, monitor: &dyn Monitor| analysis.full_report(&request, monitor);
             let full = answer_watched(py, callback(progress).as_ref(), &analysis, work)?;
             let page = py.detach(|| ns_report::page(&ns_report::data(&full)));
-            (full.result.overview, Some(page))
+            let alarm = full.result.alarm();
+            (full.result.overview, Some(page), alarm)
         }
         None => {
             let report = |analysis: &Analysis| match &stored {
                 None => analysis.report(),
                 Some(stored) => analysis.report_from(stored),
             };
-            (answer(py, &analysis, report)?, None)
+            let report = answer(py, &analysis, report)?;
+            let alarm = report.result.alarm();
+            (report, None, alarm)
         }
     };
     let (found, analysis) = (reported.result, reported.analysis);
@@ -111,7 +118,7 @@ fn report_model<'py>(
     document.set_item("converged", fit.result.converged)?;
     document.set_item("goodness_of_fit", object(py, &found.goodness)?)?;
     document.set_item("channels", channels(py, &analysis, &found.yields.prefit, &found.yields.postfit)?)?;
-    document.set_item("alarm", found.alarm())?;
+    document.set_item("alarm", alarm)?;
     document.set_item("warnings", found.warnings())?;
     annotate(&analysis, &document)?;
     if let Some(comparison) = &found.comparison {

@@ -17,6 +17,7 @@ use ns_inference::contour::Contours;
 use ns_inference::hypotest::{HypotestResult, SignificanceResult};
 use ns_inference::limit::LimitResult;
 use ns_inference::ranking::Ranking;
+use std::collections::HashSet;
 
 /// A result that may not be used without reading its warnings.
 pub trait Alarm {
@@ -123,9 +124,24 @@ impl Alarm for Yields {
     }
 }
 
+impl FullReport {
+    /// Returns what a reader must know of the rankings, scans and limits.
+    #[must_use]
+    pub fn alarms_of_parts(&self) -> Vec<String> {
+        let rankings = self.rankings.iter().flatten().filter_map(|answer| answer.result.alarm());
+        let scans = self.scans.iter().flatten().filter_map(|answer| answer.result.alarm());
+        let limits = self.limits.iter().flatten().filter_map(|answer| answer.result.alarm());
+        let mut alarms: Vec<String> = rankings.chain(scans).chain(limits).collect();
+        let mut seen = HashSet::new();
+        alarms.retain(|alarm| seen.insert(alarm.clone()));
+        alarms
+    }
+}
+
 impl Alarm for FullReport {
     fn alarm(&self) -> Option<String> {
-        self.overview.result.alarm()
+        let alarms: Vec<String> = self.overview.result.alarm().into_iter().chain(self.alarms_of_parts()).collect();
+        joined(!alarms.is_empty(), &alarms)
     }
 }
 

@@ -141,6 +141,7 @@ impl Hint for Error {
             Self::Settings(error) => error.hint(face),
             Self::DataSets(DataSetsError::Number { problem, .. }) => settings::hint_of_number(problem, face),
             Self::DataSets(error) => error.hint(),
+            Self::SampleGroup(SampleGroupError::Twice(twice)) => SettingsError::TwoGroups(twice.clone()).hint(face),
             Self::SampleGroup(error) => error.hint(),
             Self::Device(error) => error.hint(),
             Self::StoredFit(error) => error.hint().map(str::to_owned),

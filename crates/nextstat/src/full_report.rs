@@ -13,7 +13,9 @@ use ns_inference::limit::LimitResult;
 use ns_inference::monitor::Monitor;
 use ns_inference::ranking::{Ranking, RankingMethods};
 use ns_inference::scan::ScanValues;
+use std::ffi::OsStr;
 use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What to put into a full report.
@@ -45,6 +47,40 @@ impl Default for FullReportRequest {
     }
 }
 
+/// Refuses the name of a page for a browser that ends as that of another kind of file.
+///
+/// ```
+/// use nextstat::full_report::require_page;
+/// use std::path::Path;
+/// assert!(require_page(Path::new("fit.html")).is_ok());
+/// let error = require_page(Path::new("fit.pdf")).unwrap_err();
+/// assert_eq!(error.to_string(), "the page for a browser is HTML, and `fit.pdf` does not end in `.html`");
+/// assert_eq!(error.hint(), "`fit.html` is the name of a page, and browsers print it as PDF");
+/// ```
+///
+/// # Errors
+/// An ending other than `.html` and `.htm`; a name without an ending is a page, too.
+pub fn require_page(path: &Path) -> Result<(), NotAPage> {
+    let is_page = |ending: &OsStr| ["html", "htm"].iter().any(|known| ending.eq_ignore_ascii_case(known));
+    if path.extension().is_none_or(is_page) { Ok(()) } else { Err(NotAPage { path: path.to_owned() }) }
+}
+
+/// The name of a file that is not a page for a browser.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the page for a browser is HTML, and `{}` does not end in `.html`", .path.display())]
+pub struct NotAPage {
+    path: PathBuf,
+}
+
+impl NotAPage {
+    /// Returns one line of advice.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        let page = self.path.with_extension("html");
+        format!("`{}` is the name of a page, and browsers print it as PDF", page.display())
+    }
+}
+
 /// One answer for each parameter of interest, or why there are none.
 pub type ReportPart<T> = Result<Vec<Answer<T>>, String>;
 
@@ -66,6 +102,15 @@ pub struct FullReport {
 }
 
 impl FullReport {
+    /// Returns `true` if every fit of the report converged and every limit exists.
+    #[must_use]
+    pub fn converged(&self) -> bool {
+        self.overview.result.yields.fit.result.converged
+            && self.rankings.iter().flatten().all(|ranking| ranking.result.converged)
+            && self.scans.iter().flatten().all(|scan| scan.result.is_converged())
+            && self.limits.iter().flatten().all(|limit| limit.result.converged)
+    }
+
     /// Returns `true` unless the monitor cancelled a ranking or a scan.
     #[must_use]
     pub fn is_complete(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use ns_inference::minimize::BoundSide;
 use ns_inference::result::{AtBound, MinosInterval, ONE_SIGMA};
+use std::fmt;
 
 /// Formats `value` with `digits` significant digits, without trailing zeros, as C's `%g` does.
 ///
@@ -28,6 +29,18 @@ pub fn significant(value: f64, digits: usize) -> String {
         return without_zeros(&format!("{value:.decimals$}")).to_owned();
     }
     format!("{}e{exponent}", without_zeros(mantissa))
+}
+
+/// Formats a number of things.
+///
+/// ```
+/// use nextstat::number::counted;
+/// assert_eq!([counted(1_usize, "bin"), counted(0_usize, "note")], ["1 bin", "0 notes"]);
+/// ```
+#[must_use]
+pub fn counted<N: fmt::Display + PartialEq + From<u8>>(n: N, thing: &str) -> String {
+    let is_one = n == N::from(1);
+    format!("{n} {thing}{}", if is_one { "" } else { "s" })
 }
 
 /// Formats an optional number; a missing one is a dash.

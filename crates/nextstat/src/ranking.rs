@@ -2,6 +2,7 @@
 
 use crate::answer::Document;
 use crate::error::{NotThisMinimum, Procedure, SettingsError};
+use crate::sample_groups::GroupTwice;
 use crate::stored::StoredFit;
 use crate::stored_point::{SAME_VALUE, StoredPoint};
 use crate::{Analysis, Answer, Error};
@@ -152,7 +153,7 @@ impl Analysis {
         let mut groups: Vec<ParameterGroup> = Vec::with_capacity(request.groups.len());
         for (name, patterns) in &request.groups {
             if groups.iter().any(|known| known.name == *name) {
-                return Err(SettingsError::TwoGroups { name: name.clone() });
+                return Err(SettingsError::TwoGroups(GroupTwice { name: name.clone() }));
             }
             let group = ParameterGroup::matching(name, patterns, &self.model().parameters);
             if group.members.iter().all(|&i| i == poi || self.is_fixed(i)) {

@@ -36,17 +36,22 @@ pub enum SampleGroupError {
         name: String,
     },
     /// Two groups of one name.
-    #[error("the group `{name}` is defined twice")]
-    Twice {
-        /// The name.
-        name: String,
-    },
+    #[error(transparent)]
+    Twice(#[from] GroupTwice),
     /// A group without a name, or without a sample.
     #[error("the group `{name}` has no name or no sample")]
     Empty {
         /// The name.
         name: String,
     },
+}
+
+/// Two groups, of samples or of parameters, of one name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the group `{name}` is defined twice")]
+pub struct GroupTwice {
+    /// The name.
+    pub name: String,
 }
 
 impl SampleGroupError {
@@ -73,7 +78,7 @@ pub(crate) fn sample_groups(
     for (name, patterns) in wanted {
         let group = resolved(model, name, patterns)?;
         if groups.iter().any(|known| known.name == *name) {
-            return Err(SampleGroupError::Twice { name: name.clone() });
+            return Err(GroupTwice { name: name.clone() }.into());
         }
         for known in &groups {
             if let Some(&both) = group.samples.iter().find(|sample| known.samples.contains(sample)) {

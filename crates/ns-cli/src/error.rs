@@ -62,14 +62,20 @@ pub(crate) enum CliError {
     /// A document without such a table.
     #[error("in {name}: {error}")]
     Table {
-        /// The file in backticks, `standard input`, or `the result`.
+        /// The file in backticks, or `standard input`.
         name: String,
         /// The problem.
         error: TableError,
     },
+    /// A result without such a table.
+    #[error(transparent)]
+    ResultTable(TableError),
     /// The name of a table without a format of tables.
     #[error("`--table` needs `--format latex`, `csv` or `md`")]
     NeedsFormat,
+    /// A page for a browser with the name of another kind of file.
+    #[error("`--html`: {0}")]
+    NotAPage(#[from] NotAPage),
     /// `--poi none` beside a name.
     #[error("`--poi none` and `--poi {name}` contradict each other")]
     PoiAndNone { name: String },
@@ -186,13 +192,15 @@ impl CliError {
             Self::NotRewritable(error) => error.hint(),
             Self::DataSets { error, .. } => nextstat::Error::from(error.clone()).hint(Face::Command),
             Self::ToyFile(error) => error.hint(),
+            Self::FitsFile { error, .. } => error.hint(),
             Self::Library(error) => error.hint(Face::Command),
             Self::Compile { error, .. } => error.hint(),
             Self::Workspace { error, .. } => error.hint(),
             Self::StoredFit { error, .. } => error.hint().map(str::to_owned),
             Self::Exclusion { error, .. } => error.hint(Face::Command),
             Self::OneOutput { .. } | Self::OutputIsInput { .. } => Some("write the result to another file".to_owned()),
-            Self::Table { error, .. } => error.hint(Face::Command),
+            Self::Table { error, .. } | Self::ResultTable(error) => error.hint(Face::Command),
+            Self::NotAPage(error) => Some(error.hint()),
             Self::NoDocument => Some("name a file, or `-` for standard input".to_owned()),
             Self::NotByToys { .. } => Some("`nextstat hypotest-toys` has the options of tests by toys".to_owned()),
             Self::NoPatchName { path } => Some(format!("`nextstat patchset list {path}` lists the names")),

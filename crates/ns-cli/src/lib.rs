@@ -20,8 +20,9 @@ mod status;
 mod usage;
 mod verbs;
 
-use clap::Parser;
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser as _};
 use error::CliError;
+use nextstat::tables::Table;
 use output::reporter;
 use status::Status;
 use std::cell::RefCell;
@@ -49,8 +50,13 @@ pub(crate) fn command_line() -> Vec<String> {
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments = usage::joined(arguments.into_iter().collect());
     COMMAND_LINE.set(arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect());
-    let cli = match Cli::try_parse_from(&arguments) {
-        Ok(cli) => cli,
+    let matches = Cli::command().try_get_matches_from(&arguments);
+    let parsed = matches.and_then(|mut matches| {
+        let table = require_table(&matches);
+        Ok((Cli::from_arg_matches_mut(&mut matches)?, table))
+    });
+    let (cli, table) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => {
             // The parser quotes arguments as they are, so it parses escaped ones again.
             let arguments = ns_terminal::escape_arguments(&arguments);
@@ -61,8 +67,16 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     if let Some(warning) = ns_terminal::unknown_instruction_set() {
         reporter::warning(&warning);
     }
-    let is_writable = cli.verb.files().require_other_output();
-    exit_code(is_writable.and_then(|()| cli.verb.run()))
+    let is_sound = table.and_then(|()| cli.verb.files().require_other_output());
+    exit_code(is_sound.and_then(|()| cli.verb.run()))
+}
+
+/// Refuses a `--table` that no result of the verb has, before the result is computed.
+fn require_table(matches: &ArgMatches) -> Result<(), CliError> {
+    let Some((verb, arguments)) = matches.subcommand() else { return Ok(()) };
+    let table = arguments.try_get_one::<String>("table").ok().flatten();
+    // Verbs and the schemas of their results have the same names.
+    table.map_or(Ok(()), |table| Table::require(verb, table).map_err(CliError::ResultTable))
 }
 
 /// Returns the exit code, after printing an error.

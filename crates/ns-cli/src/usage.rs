@@ -41,7 +41,7 @@ const ELSEWHERE: &[(&str, Option<&str>, &str)] = &[
     ("--mask", None, "the verbs that fit have `--mask`; `prune -c` removes a channel from a workspace"),
     ("--fit", None, "`--from FILE` takes the result of a fit, for the verbs that have it"),
     ("--plot", None, "figures are drawn by `nextstat.plot` of the Python package"),
-    ("--html", None, "results are JSON and tables"),
+    ("--html", None, "`report --html FILE` writes a page for a browser"),
     ("--latex", None, "`--format latex` writes a table for a paper, and `nextstat table` that of a stored result"),
     ("--csv", None, "`--format csv` writes a table, and `nextstat table` that of a stored result"),
     ("--verbose", None, "`--summary` prints the table, `--json` the whole result"),

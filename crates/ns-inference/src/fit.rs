@@ -56,6 +56,7 @@ pub fn fit<L: DataLikelihood + ?Sized>(problem: &mut Problem<'_, L>) -> FitResul
     if best.at_edge {
         result.warnings.extend(edge_warnings(model, search.likelihood.data(), &best.params));
     }
+    result.warnings.extend(loose_warnings(model, &search.domain, &result));
     result.warnings.extend(profiler.search_warnings());
     result.minima = with_best(profiler.minima(&best, options.multi_start.is_some()), &best);
     let data = profiler.likelihood().data();
@@ -183,6 +184,24 @@ fn edge_warnings(model: &Model, data: &Data, params: &[f64]) -> Vec<String> {
     empty.map(warning).collect()
 }
 
+/// Names free normalisations whose uncertainty is larger than half of their range: the range then
+/// decides more than the data. Elements of a vector, one for each bin, are often so.
+fn loose_warnings(model: &Model, domain: &Domain, result: &FitResult) -> Vec<String> {
+    let warning = |i: usize| {
+        let parameters = &model.parameters;
+        let is_scalar = parameters.sets.iter().any(|set| set.is_scalar && set.range().contains(&i));
+        let width = result.uncertainties[i].filter(|_| is_scalar && parameters.constraint[i].is_none())?;
+        let (lower, upper) = (domain.lower[i], domain.upper[i]);
+        (width > 0.5 * (upper - lower)).then(|| {
+            let name = &parameters.names[i];
+            format!(
+                "the data hardly determine `{name}`: its uncertainty {width:.3} is larger than half of its range, {lower} to {upper}"
+            )
+        })
+    };
+    (0..model.n_params()).filter(|&i| !domain.fixed[i]).filter_map(warning).collect()
+}
+
 fn projected_gradient(best: &Minimum, domain: &Domain) -> f64 {
     let inwards = |i: usize| {
         let (x, g) = (best.params[i], best.gradient[i]);
@@ -247,7 +266,10 @@ fn finish(mut result: FitResult) -> FitResult {
     let cause = result.not_finite.as_ref().map(ToString::to_string);
     let bounds = result.at_bounds.iter().map(|b| {
         let side = if b.side == BoundSide::Lower { "lower" } else { "upper" };
-        format!("`{}` is at its {side} bound {}; its uncertainty is not defined", b.parameter, b.bound)
+        format!(
+            "`{}` is at its {side} bound {}; its uncertainty is not defined, its MINOS interval is",
+            b.parameter, b.bound
+        )
     });
     let undetermined: Vec<&str> = result
         .flat_directions

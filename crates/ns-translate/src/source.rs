@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
+use ns_core::similar_name;
+
 /// The largest size of a file in bytes. The largest published patch sets have some 100 MB.
 const SIZE_LIMIT: u64 = 4 << 30;
 
@@ -27,6 +29,8 @@ pub enum SourceError {
     Unreadable {
         /// The file in backticks, or `standard input`.
         name: String,
+        /// A file of a similar name in the folder of one that does not exist.
+        similar: Option<String>,
         /// Its reason.
         source: io::Error,
     },
@@ -64,6 +68,7 @@ impl SourceError {
             Self::UnpackedTooLarge { .. } => {
                 Some(format!("if the file is sound, allow more: `{UNPACKED_LIMIT}=BYTES` in the environment"))
             }
+            Self::Unreadable { similar: Some(similar), .. } => Some(format!("did you mean `{similar}`?")),
             _ => None,
         }
     }
@@ -108,10 +113,32 @@ pub fn read_bytes(source: &DocumentSource) -> Result<Vec<u8>, SourceError> {
     let limits = Limits { size: SIZE_LIMIT, unpacked: unpacked_limit(std::env::var_os(UNPACKED_LIMIT))? };
     match source {
         DocumentSource::Path(path) => File::open(path)
-            .map_err(|source| SourceError::Unreadable { name: name.clone(), source })
+            .map_err(|source| {
+                let is_absent = source.kind() == io::ErrorKind::NotFound;
+                let similar = if is_absent { similar_file(path) } else { None };
+                SourceError::Unreadable { name: name.clone(), similar, source }
+            })
             .and_then(|file| read_from(file, &name, limits)),
         DocumentSource::Stdin => read_from(io::stdin().lock(), &name, limits),
     }
+}
+
+/// Returns the file that the absent file `path` may be meant to be: one in the same folder with a
+/// similar name and the same ending, or with the same name and another ending.
+fn similar_file(path: &Path) -> Option<String> {
+    const MOST_FILES: usize = 10_000;
+    let name = path.file_name()?.to_str()?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let entries = std::fs::read_dir(folder.unwrap_or_else(|| Path::new("."))).ok()?;
+    let files: Vec<String> =
+        entries.take(MOST_FILES).flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    // Endings are alike too often to tell similar names.
+    let (stem, ending) = name.split_at(name.find('.').unwrap_or(name.len()));
+    let stems = files.iter().filter_map(|file| file.strip_suffix(ending)).filter(|stem| !stem.is_empty());
+    let similar = similar_name(stem, stems).filter(|_| !stem.is_empty()).map(|stem| format!("{stem}{ending}"));
+    let has_stem = |file: &&String| !stem.is_empty() && file.split('.').next() == Some(stem);
+    let found = similar.or_else(|| files.iter().find(has_stem).cloned())?;
+    Some(path.with_file_name(found).display().to_string())
 }
 
 /// The largest sizes that are read, in bytes.
@@ -148,7 +175,7 @@ fn read_from(mut stream: impl Read, name: &str, limits: Limits) -> Result<Vec<u8
         return read_limited(decoder, name, limits.unpacked).map_err(unpacked);
     }
     if bytes.starts_with(&ZSTD_MAGIC) {
-        let unreadable = |source| SourceError::Unreadable { name: name.to_owned(), source };
+        let unreadable = |source| SourceError::Unreadable { name: name.to_owned(), similar: None, source };
         let decoder = zstd::Decoder::with_buffer(Cursor::new(bytes)).map_err(unreadable)?;
         return read_limited(decoder, name, limits.unpacked).map_err(unpacked);
     }
@@ -159,7 +186,7 @@ fn read_limited(stream: impl Read, name: &str, limit: u64) -> Result<Vec<u8>, So
     let name = name.to_owned();
     let mut bytes = Vec::new();
     match stream.take(limit + 1).read_to_end(&mut bytes) {
-        Err(source) => Err(SourceError::Unreadable { name, source }),
+        Err(source) => Err(SourceError::Unreadable { name, similar: None, source }),
         Ok(_) if bytes.len() as u64 > limit => Err(SourceError::TooLarge { name, limit }),
         Ok(_) => Ok(bytes),
     }
@@ -234,5 +261,25 @@ mod tests {
         let absent = DocumentSource::Path(PathBuf::from("/nowhere/ws.json"));
         let error = read_bytes(&absent).expect_err("absent");
         assert_eq!(error.to_string(), "cannot read `/nowhere/ws.json`");
+        assert_eq!(error.hint(), None);
+    }
+
+    #[test]
+    fn misspelt_files_have_a_hint() {
+        let folder = std::env::temp_dir().join(format!("nextstat-similar-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a temporary folder");
+        for name in ["shapes.json", "a.json", "combined.json.gz"] {
+            std::fs::write(folder.join(name), "{}").expect("a file");
+        }
+        let hint = |name: &str| {
+            let hint = read_bytes(&DocumentSource::Path(folder.join(name))).expect_err("absent").hint();
+            hint.map(|hint| hint.replace(&format!("{}/", folder.display()), ""))
+        };
+        assert_eq!(hint("shaeps.json").as_deref(), Some("did you mean `shapes.json`?"));
+        assert_eq!(hint("combined.json").as_deref(), Some("did you mean `combined.json.gz`?"));
+        assert_eq!(hint("shapes").as_deref(), Some("did you mean `shapes.json`?"));
+        // Names of one letter with a common ending are not similar.
+        assert_eq!([hint("b.json"), hint(".json"), hint("fit.json")], [None, None, None]);
+        std::fs::remove_dir_all(&folder).expect("the folder");
     }
 }

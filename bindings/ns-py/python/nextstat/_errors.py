@@ -86,6 +86,15 @@ def listed(names: Iterable[str], word: str = "and") -> str:
     return f"{', '.join(most)} {word} {last}" if most else last
 
 
+def counted(n: int, what: str) -> str:
+    """Returns a number of things.
+
+    >>> counted(1, "bin"), counted(2, "bin")
+    ('1 bin', '2 bins')
+    """
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
 def install_command(extra: str) -> str:
     """Returns how the packages of an extra are installed.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import _nextstat
-from ._arguments import flag, levels_of, names, optional_toys, parse_aux, settings
+from ._arguments import flag, levels_of, names, optional_toys, parse_aux, settings, text
 from ._files import write_whole
 from ._keywords import hinted
 from ._models import text_of_fit
@@ -140,6 +140,7 @@ def yields(
     blind_by: str | None = None,
     fit_blinded: bool = False,
     groups: Mapping[str, str | Sequence[str]] | None = None,
+    uncertainty: str = "derivative",
     multi_start: int | None = None,
     seed: int = 0,
     threads: int | None = None,
@@ -287,6 +288,7 @@ def report(
     blind_by: str | None = None,
     fit_blinded: bool = False,
     groups: Mapping[str, str | Sequence[str]] | None = None,
+    uncertainty: str = "derivative",
     multi_start: int | None = None,
     seed: int = 0,
     threads: int | None = None,
@@ -308,8 +310,8 @@ def report(
     fit : FitResult, dict or path, optional
         A fit to report instead of another one, as `yields` takes it. `goodness_of_fit` then
         compares the data with what it predicts, as `goodness_of_fit(fit=...)` does.
-    groups : dict, optional
-        Samples to sum, as `yields` takes them.
+    groups, uncertainty
+        As in `yields`.
 
     Returns
     -------
@@ -331,9 +333,12 @@ def report(
     given = settings(
         model, device, data=data, init=init, fixed=fixed, bounds=bounds,
         fit_channels=fit_channels, mask=mask, blind=blind, blind_above=blind_above, blind_by=blind_by,
-        fit_blinded=fit_blinded, groups=groups, multi_start=multi_start, seed=seed, threads=threads,
+        fit_blinded=fit_blinded, groups=groups, uncertainty=text("uncertainty", uncertainty),
+        multi_start=multi_start, seed=seed, threads=threads,
     )
     page = None if html is None else {"progress": progress_of(progress, "fit")}
+    if html is not None:
+        _nextstat.require_page(html)
     found = _nextstat.report_model(model, given, text_of_fit(fit), page)
     if html is not None:
         from pathlib import Path

@@ -24,6 +24,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ._arguments import change_of_factor, leaves_nothing, real, text
+from ._errors import counted
 from ._models import model_of
 from ._nextstat import WorkspaceError, number
 from ._root_files import read_histogram, split_path
@@ -101,7 +102,7 @@ def read(histogram: Any, *, flow: str = "drop", place: str = "") -> Binned:
     if isinstance(histogram, tuple) and len(histogram) == 2 and hasattr(histogram[1], "__len__"):
         values, edges = (_numbers(part, place) for part in histogram)
         if len(edges) != len(values) + 1:
-            raise _error(place, f"{len(values)} bins with {len(edges)} edges")
+            raise _error(place, f"{counted(len(values), 'bin')} with {counted(len(edges), 'edge')}")
         for lower, upper in pairwise(edges):
             if not lower < upper:
                 raise _error(place, f"the edges do not ascend from {lower:g} to {upper:g}")
@@ -393,7 +394,7 @@ class Channel:
             self._n_bins = (len(binned.values), what)
         n_bins, first = self._n_bins
         if len(binned.values) != n_bins:
-            raise _error(place, f"{len(binned.values)} bins, but {n_bins} in {first}")
+            raise _error(place, f"{counted(len(binned.values), 'bin')}, but {n_bins} in {first}")
         if binned.bins is None:
             return
         if self._reference is None:

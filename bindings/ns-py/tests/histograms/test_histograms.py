@@ -122,7 +122,7 @@ def test_settings_of_parameters_reach_the_model():
         (lambda c: c.sample("b", Histogram([1, 2], edges=[0, 1, 3])), "channel `region`, sample `b`: bin 1 is 1 to 3, but 1 to 2 in data"),
         (lambda c: c.sample("b", [1, float("nan")]), "channel `region`, sample `b`: bin 1: nan is not a valid number of events"),
         (lambda c: c.sample("b", [1, 2]).staterror(), "channel `region`, sample `b`, staterror `staterror_region`: the histogram has no variances"),
-        (lambda c: c.sample("b", [1, 2]).histosys("jes", up=[1]), "channel `region`, sample `b`, histosys `jes`, up: 1 bins, but 2 in data"),
+        (lambda c: c.sample("b", [1, 2]).histosys("jes", up=[1]), "channel `region`, sample `b`, histosys `jes`, up: 1 bin, but 2 in data"),
         (lambda c: c.sample("b", [1, 2]).normsys("n", 0.1).normsys("n", 0.1), "channel `region`, sample `b`, normsys `n`: the sample has it already"),
         (lambda c: c.sample("b", [1, 2]).normsys("n", up=1.1), "normsys `n`: `up` and `down` go together"),
         (lambda c: c.sample("b", [1, 2]).histosys("h", up=[-1, -2], split=True), "histosys `h`: up: -3 events against 3 nominal"),

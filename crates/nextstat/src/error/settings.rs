@@ -2,6 +2,8 @@
 
 use super::{Face, Hint, NeedsPoi, Procedure, Setting};
 use crate::data_sets::InvalidNumber;
+use crate::number::counted;
+use crate::sample_groups::GroupTwice;
 use crate::stored::StoredFitError;
 use ns_core::likelihood::NonFinite;
 use std::fmt;
@@ -164,11 +166,8 @@ pub enum SettingsError {
         /// Its name.
         name: String,
     },
-    /// Two groups of one name.
-    TwoGroups {
-        /// The name.
-        name: String,
-    },
+    /// Two groups of parameters of one name.
+    TwoGroups(GroupTwice),
     /// A statistic that the procedure does not have.
     NoSuchStatistic {
         /// The procedure.
@@ -315,7 +314,7 @@ impl SettingsError {
                 format!("`{}` names the channel `{name}`, which the model does not have", named(setting))
             }
             Self::NoSuchBins { setting, selection, channel, n_bins } => {
-                let bins = if *n_bins == 1 { "1 bin".to_owned() } else { format!("{n_bins} bins") };
+                let bins = counted(*n_bins, "bin");
                 format!("`{}` names `{selection}`, and the channel `{channel}` has {bins}", named(setting))
             }
             Self::NotScannable { names } => {
@@ -324,9 +323,7 @@ impl SettingsError {
             Self::EmptyGroup { name } => {
                 format!("the group `{name}` matches no free nuisance parameter")
             }
-            Self::TwoGroups { name } => {
-                format!("the group `{name}` is defined twice")
-            }
+            Self::TwoGroups(twice) => twice.to_string(),
             _ => return None,
         })
     }
@@ -421,7 +418,7 @@ impl SettingsError {
             | Self::NoSuchBins { .. }
             | Self::NotScannable { .. }
             | Self::EmptyGroup { .. }
-            | Self::TwoGroups { .. }
+            | Self::TwoGroups(_)
             | Self::SetTwice { .. }
             | Self::NotFinite { .. }
             | Self::InvalidData { .. }
@@ -525,7 +522,7 @@ impl Hint for SettingsError {
             Self::NoSuchStatistic { known, .. } => Some(format!("choose one of {}", quoted(known))),
             Self::BadLevel { .. } => Some("a level is a probability, such as 0.05 or 0.95".to_owned()),
             Self::NotAt { name, problem } => problem.hint(name, face),
-            Self::TwoGroups { .. } => either(
+            Self::TwoGroups(_) => either(
                 "separate the patterns of one group by commas: `--group NAME=PATTERN,PATTERN`",
                 "give the patterns of one group as one list",
             ),

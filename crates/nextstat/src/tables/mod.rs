@@ -182,6 +182,22 @@ pub struct UnknownFormat {
 
 impl TableFormat {
     const NAMES: [(Self, &'static str); 3] = [(Self::Latex, "latex"), (Self::Csv, "csv"), (Self::Markdown, "md")];
+
+    /// Returns what readers choose the format by.
+    #[must_use]
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Latex => "For the packages booktabs and siunitx, rounded by the rule of the Particle Data Group",
+            Self::Csv => "Comma-separated values, with all digits",
+            Self::Markdown => "Markdown, rounded as LaTeX",
+        }
+    }
+
+    /// Returns the name of the format, such as `csv`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(format, _)| *format == self).map_or("", |(_, name)| name)
+    }
 }
 
 impl FromStr for TableFormat {
@@ -196,7 +212,7 @@ impl FromStr for TableFormat {
 
 impl fmt::Display for TableFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(Self::NAMES.iter().find(|(format, _)| format == self).map_or("", |(_, name)| name))
+        f.write_str(self.name())
     }
 }
 
@@ -226,6 +242,19 @@ impl Table {
             table.label.clone_from(label);
         }
         Ok(table)
+    }
+
+    /// Refuses the table `name` of results of the schema `kind`, if those have other tables, before
+    /// there is a result.
+    ///
+    /// # Errors
+    /// [`TableError::NoSuchTable`]
+    pub fn require(kind: &str, name: &str) -> Result<(), TableError> {
+        let known = results::names(kind);
+        if known.is_empty() || known.contains(&name) {
+            return Ok(());
+        }
+        Err(TableError::NoSuchTable { name: name.to_owned(), known: known.to_vec() })
     }
 
     /// Returns the table as text, with a line feed at the end of each line, or as RFC 4180 has them

@@ -58,6 +58,22 @@ pub(super) fn table(document: &serde_json::Value, wanted: Option<&str>) -> Resul
     })
 }
 
+/// Returns the names of the tables that results of the schema `kind` have, the first by default;
+/// none for one without tables.
+pub(super) fn names(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "fit" => &["parameters", "correlation", "covariance"],
+        "report" => &["parameters", "pulls", "correlation", "yields", "prefit", "postfit", "bins"],
+        "yields" => &["yields", "prefit", "postfit", "bins"],
+        "ranking" => &["ranking", "groups", "breakdown"],
+        "limit" | "limit-scan" => &["limits"],
+        "hypotest" => &["tests"],
+        "significance" => &["significance"],
+        "scan" => &["scan"],
+        _ => &[],
+    }
+}
+
 /// Returns the name of the schema of a document.
 fn kind<'a>(root: &Place<'a>) -> Result<&'a str, TableError> {
     let urn = root.value.get("$schema").and_then(|urn| urn.as_str()).and_then(|urn| urn.strip_prefix(URN));

@@ -101,7 +101,7 @@ fn failed_fits_are_counted_and_have_no_numbers() {
     let (fits, document) = run(&analysis, &FitsRequest::new(table(&[&[60.0, 0.0], &[60.0, 1.0], &[50.0, 0.0]])));
     assert!(fits[1].bestfit[0].is_nan() && fits[1].twice_nll.is_nan(), "{fits:?}");
     assert_eq!((&document["converged"], &document["failures"]), (&json!(false), &json!({"not_finite": 1})));
-    let at_bound = "nominal data: `mu` is at its lower bound 0; its uncertainty is not defined";
+    let at_bound = "nominal data: `mu` is at its lower bound 0; its uncertainty is not defined, its MINOS interval is";
     assert_eq!(document["warnings"], json!(["the fits of 1 of 3 data sets did not converge", at_bound]));
     assert_close(document["parameters"][0]["mean"].as_f64().expect("a mean"), 1.0, 1e-6, "the mean of 2 and 0");
 }

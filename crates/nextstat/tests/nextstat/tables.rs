@@ -2,10 +2,11 @@
 //! that the document hides or that did not converge is in them.
 
 use nextstat::blinding::Blinding;
+use nextstat::curves::{AxisRequest, ScanRequest};
 use nextstat::hypothesis::LimitRequest;
 use nextstat::ranking::RankingRequest;
 use nextstat::tables::{Table, TableError, TableFormat, TableRequest};
-use nextstat::{Analysis, CompiledModel, FitRequest, Hint, NoMonitor, Settings};
+use nextstat::{Analysis, CompiledModel, FitRequest, Hint, NoMonitor, ScanValues, Settings};
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 
@@ -369,4 +370,26 @@ fn yields_agree_with_cabinetry() {
         }
     }
     assert!(n_compared > 100, "{n_compared}");
+}
+
+#[test]
+fn tables_are_refused_before_the_work_by_the_names_that_documents_have() {
+    let analysis = Analysis::new(&model(), &Settings::default()).expect("settings");
+    let axis = AxisRequest { parameter: None, values: ScanValues::Automatic(5) };
+    let scan = ScanRequest { axes: vec![axis], ..ScanRequest::default() };
+    let documents = [
+        analysis.fit(&FitRequest::default()).expect("a fit").document(),
+        analysis.report().expect("a report").document(),
+        analysis.yields().expect("yields").document(),
+        analysis.ranking(&RankingRequest::default(), &NoMonitor).expect("a ranking").document(),
+        analysis.limit(&LimitRequest::default()).expect("a limit").document(),
+        analysis.scan(&scan, &NoMonitor).expect("a scan").document(),
+    ];
+    for document in documents {
+        let kind = document["$schema"].as_str().and_then(|urn| urn.split(':').nth(3)).expect("a schema").to_owned();
+        let late = Table::of(&document, &named("nothing")).expect_err("no such table");
+        assert_eq!(Table::require(&kind, "nothing").expect_err("no such table"), late, "{kind}");
+    }
+    // Results without tables, and those that are not known, are refused when they are there.
+    assert_eq!(Table::require("check", "nothing"), Ok(()));
 }

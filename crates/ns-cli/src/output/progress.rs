@@ -25,7 +25,6 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 pub(crate) struct Progress {
     /// The unit of work, such as `toys`.
     units: &'static str,
-    start: Instant,
     reporter: Reporter,
     state: Mutex<State>,
 }
@@ -36,8 +35,16 @@ struct State {
     last: Option<Instant>,
     /// Whether that line is still on a terminal.
     is_line_open: bool,
-    /// Units that were finished before this run.
-    first: Option<usize>,
+    /// What the first report said, and when: the rate is that of the work after it, because what is
+    /// before it may be other work, or that of an earlier run.
+    first: Option<Beginning>,
+}
+
+/// The first report of a run.
+#[derive(Debug, Clone, Copy)]
+struct Beginning {
+    done: usize,
+    at: Instant,
 }
 
 impl Progress {
@@ -50,7 +57,7 @@ impl Progress {
                 std::process::exit(130);
             }
         });
-        Self { units, start: Instant::now(), reporter, state: Mutex::default() }
+        Self { units, reporter, state: Mutex::default() }
     }
 
     /// Returns `true` after Ctrl-C.
@@ -58,8 +65,7 @@ impl Progress {
         INTERRUPTED.load(Ordering::Relaxed)
     }
 
-    fn line(&self, done: usize, total: usize, first: usize) -> String {
-        let rate = (done - first.min(done)) as f64 / self.start.elapsed().as_secs_f64();
+    fn line(&self, done: usize, total: usize, rate: f64) -> String {
         let left = if rate > 0.0 { (total.saturating_sub(done)) as f64 / rate } else { f64::INFINITY };
         let rate = if rate < 100.0 { significant(rate, 2) } else { format!("{rate:.0}") };
         format!("{done} of {total} {}, {rate} per second, {} left", self.units, duration(left))
@@ -70,15 +76,16 @@ impl Monitor for Progress {
     fn progress(&self, done: usize, total: usize) {
         let Some(is_terminal) = self.reporter.shows_progress() else { return };
         let Ok(mut state) = self.state.lock() else { return };
-        let first = *state.first.get_or_insert(done.saturating_sub(1));
+        let first = *state.first.get_or_insert_with(|| Beginning { done, at: Instant::now() });
+        let time = first.at.elapsed();
         let pause = if is_terminal { ON_TERMINAL } else { IN_LOG };
-        let is_due = state.last.map_or(self.start.elapsed() >= PATIENCE, |last| last.elapsed() >= pause);
+        let is_due = state.last.map_or(time >= PATIENCE, |last| last.elapsed() >= pause);
         if !is_due || (!is_terminal && done == total) {
             return;
         }
         state.last = Some(Instant::now());
         state.is_line_open = is_terminal;
-        let line = self.line(done, total, first);
+        let line = self.line(done, total, rate(first.done, done, time));
         let text = if is_terminal { format!("\r\x1b[K{} {line}", bar(done, total)) } else { format!("{line}\n") };
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
@@ -94,6 +101,11 @@ impl Drop for Progress {
             let _ = io::stderr().lock().write_all(b"\r\x1b[K");
         }
     }
+}
+
+/// Returns the units per second from `first` to `done`.
+fn rate(first: usize, done: usize, time: Duration) -> f64 {
+    done.saturating_sub(first) as f64 / time.as_secs_f64()
 }
 
 /// Draws which part of `total` is done.
@@ -118,13 +130,21 @@ fn duration(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{bar, duration};
+    use super::{bar, duration, rate};
+    use std::time::Duration;
 
     #[test]
     fn bars_are_as_long_as_what_is_done() {
         assert_eq!(bar(0, 10), format!("[{}]", " ".repeat(24)));
         assert_eq!(bar(5, 10), format!("[{}{}]", "#".repeat(12), " ".repeat(12)));
         assert_eq!(bar(0, 0).len(), 26);
+    }
+
+    #[test]
+    fn the_rate_is_that_of_the_work_after_the_first_report() {
+        // A run that is continued at 1000 has done nothing for the 1000 before.
+        assert_eq!(rate(1016, 1116, Duration::from_secs(2)), 50.0);
+        assert_eq!(rate(16, 16, Duration::from_secs(1)), 0.0);
     }
 
     #[test]

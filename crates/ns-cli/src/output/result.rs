@@ -2,6 +2,7 @@
 
 use super::{OutputArgs, write_result, write_text};
 use crate::error::CliError;
+use clap::builder::PossibleValue;
 use clap::error::Error as ClapError;
 use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use nextstat::tables::{Table, TableFormat, TableRequest};
@@ -29,16 +30,10 @@ struct TableArgs {
 }
 
 /// Formats of results.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FormatArg {
-    /// The whole result
     Json,
-    /// For the packages booktabs and siunitx, rounded by the rule of the Particle Data Group
-    Latex,
-    /// Comma-separated values, with all digits
-    Csv,
-    /// Markdown, rounded as LaTeX
-    Md,
+    Table(TableFormat),
 }
 
 impl FormatArg {
@@ -46,10 +41,27 @@ impl FormatArg {
     fn of_table(self) -> Option<TableFormat> {
         match self {
             Self::Json => None,
-            Self::Latex => Some(TableFormat::Latex),
-            Self::Csv => Some(TableFormat::Csv),
-            Self::Md => Some(TableFormat::Markdown),
+            Self::Table(format) => Some(format),
         }
+    }
+}
+
+impl ValueEnum for FormatArg {
+    fn value_variants<'a>() -> &'a [Self] {
+        const FORMATS: [FormatArg; 4] = [
+            FormatArg::Json,
+            FormatArg::Table(TableFormat::Latex),
+            FormatArg::Table(TableFormat::Csv),
+            FormatArg::Table(TableFormat::Markdown),
+        ];
+        &FORMATS
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Self::Json => PossibleValue::new("json").help("The whole result"),
+            Self::Table(format) => PossibleValue::new(format.name()).help(format.description()),
+        })
     }
 }
 
@@ -70,7 +82,7 @@ impl ResultArgs {
         let Some(format) = self.table.format()? else { return write_result(document, &self.output) };
         let request = TableRequest { table: self.table.table.clone(), ..TableRequest::default() };
         let table = Table::of(document, &request);
-        let table = table.map_err(|error| CliError::Table { name: "the result".to_owned(), error })?;
+        let table = table.map_err(CliError::ResultTable)?;
         write_text(&table.text(format), &self.output)
     }
 

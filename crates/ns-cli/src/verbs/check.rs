@@ -7,6 +7,7 @@ use crate::error::CliError;
 use crate::output::{OutputArgs, Paint, Reporter, escape, write_result};
 use crate::status::Status;
 use clap::Args;
+use nextstat::number::counted;
 use nextstat::{Analysis, Blinding, Settings};
 use ns_core::check::{Finding, Severity};
 use std::fmt::Write;
@@ -42,7 +43,7 @@ impl Command for CheckArgs {
         write_result(&model.findings_document(&findings), &self.output)?;
         let worst_allowed = if self.strict { Severity::Note } else { Severity::Warning };
         let n_bad = findings.iter().filter(|finding| finding.severity() < worst_allowed).count();
-        let alarm = (n_bad > 0).then(|| format!("the model has {n_bad} problem{}", if n_bad == 1 { "" } else { "s" }));
+        let alarm = (n_bad > 0).then(|| format!("the model has {}", counted(n_bad, "problem")));
         Reporter::new(&self.output).summary_or_warning(alarm.as_deref(), |paint| summary(&findings, paint));
         Ok(Status::done_if(n_bad == 0))
     }
@@ -71,7 +72,8 @@ fn summary(findings: &[Finding], paint: Paint) -> String {
     }
     let count = |severity| findings.iter().filter(|finding| finding.severity() == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
-    let verdict = format!("{errors} errors, {warnings} warnings, {} notes", count(Severity::Note));
+    let counts = [(errors, "error"), (warnings, "warning"), (count(Severity::Note), "note")];
+    let verdict = counts.map(|(n, what)| counted(n, what)).join(", ");
     let _ = writeln!(text, "{}", if errors > 0 { paint.alarm(&verdict) } else { verdict });
     text
 }
@@ -115,7 +117,7 @@ mod tests {
         error: channel `SR`, bin 4: no sample has any yield here, and 2 events were observed
           … 2 more of `empty_bin` are in the result
         warning: the measurement sets `mo`, which no modifier uses; is `mu` meant?
-        7 errors, 1 warnings, 0 notes
+        7 errors, 1 warning, 0 notes
         "#);
     }
 }

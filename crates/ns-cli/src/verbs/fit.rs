@@ -13,7 +13,7 @@ use clap::Args;
 use nextstat::FitRequest;
 use nextstat::alarm::Alarm;
 use nextstat::fit::{IntervalTarget, Matrices};
-use nextstat::number::{self, fitted, interval, measured, optional, parts, significant};
+use nextstat::number::{self, counted, fitted, interval, measured, optional, parts, significant};
 use ns_core::{Data, Model};
 use ns_inference::minimize::Outcome;
 use ns_inference::pulls::{Pull, pulls};
@@ -100,14 +100,7 @@ const SHOWN: usize = 10;
 /// Formats the verdict, the parameters of interest, the strongest pulls and the warnings.
 fn summary(model: &Model, data: &Data, result: &FitResult, paint: Paint) -> String {
     let mut text = String::new();
-    let n_free = result.n_free;
-    let _ = writeln!(
-        text,
-        "measurement `{}`: {} parameters ({n_free} free), {} bins\n",
-        escape(&model.measurement),
-        model.n_params(),
-        model.n_bins()
-    );
+    let _ = writeln!(text, "{}\n", fitted_model(model, result));
     let _ = writeln!(text, "{}", verdict(result, paint));
     let _ = writeln!(text, "  2NLL  {}", significant(result.twice_nll, 10));
     text.push_str(&parameters(model, result, paint));
@@ -120,6 +113,12 @@ fn summary(model: &Model, data: &Data, result: &FitResult, paint: Paint) -> Stri
         let _ = writeln!(text, "\n{}", verdict(result, paint));
     }
     text
+}
+
+/// Formats what was fitted: the measurement, and its numbers of parameters and bins.
+pub(super) fn fitted_model(model: &Model, result: &FitResult) -> String {
+    let (parameters, bins) = (counted(model.n_params(), "parameter"), counted(model.n_bins(), "bin"));
+    format!("measurement `{}`: {parameters} ({} free), {bins}", escape(&model.measurement), result.n_free)
 }
 
 /// Formats whether to trust the fit, in a line.
@@ -137,11 +136,11 @@ pub(super) fn verdict(result: &FitResult, paint: Paint) -> String {
         + &format!("\n  {effort}")
 }
 
-/// Free parameters without a constraint in the summary.
+/// Parameters other than those of interest in the summary.
 const NORMALISATIONS: usize = 20;
 
-/// Formats the parameters of interest, and the other free parameters without a constraint term, one
-/// line each.
+/// Formats the parameters of interest, the other free parameters without a constraint term, and
+/// those with an asymmetric interval, one line each.
 pub(super) fn parameters(model: &Model, result: &FitResult, paint: Paint) -> String {
     let mut text = String::new();
     for (k, &poi) in model.pois.iter().enumerate() {
@@ -151,14 +150,15 @@ pub(super) fn parameters(model: &Model, result: &FitResult, paint: Paint) -> Str
     let set = |i: usize| model.parameters.sets.iter().find(|set| set.range().contains(&i));
     let is_shown = |i: &usize| {
         let is_free = model.parameters.constraint[*i].is_none() && !model.parameters.fixed[*i];
-        is_free && !model.pois.contains(i) && set(*i).is_some_and(|set| set.is_scalar)
+        let is_normalisation = is_free && set(*i).is_some_and(|set| set.is_scalar);
+        !model.pois.contains(i) && (is_normalisation || !intervals(result, *i).is_empty())
     };
     let shown: Vec<usize> = (0..model.n_params()).filter(is_shown).collect();
     for &i in shown.iter().take(NORMALISATIONS) {
         let _ = writeln!(text, "  {}{}", value(result, i), intervals(result, i));
     }
     if shown.len() > NORMALISATIONS {
-        let _ = writeln!(text, "  {} more free parameters are in the result", shown.len() - NORMALISATIONS);
+        let _ = writeln!(text, "  {} more parameters are in the result", shown.len() - NORMALISATIONS);
     }
     text
 }
@@ -257,7 +257,7 @@ mod tests {
         let model = model();
         let text = summary(&model, &model.observed, &result(Outcome::Converged), Paint::Plain);
         insta::assert_snapshot!(text, @r#"
-        measurement `m`: 2 parameters (2 free), 1 bins
+        measurement `m`: 2 parameters (2 free), 1 bin
 
           converged: 3 iterations, 5 evaluations, EDM 1.0e-15
           2NLL  6.25
@@ -274,7 +274,7 @@ mod tests {
         let model = model();
         let text = summary(&model, &model.observed, &result(Outcome::IterationLimit), Paint::Plain);
         insta::assert_snapshot!(text, @r#"
-        measurement `m`: 2 parameters (2 free), 1 bins
+        measurement `m`: 2 parameters (2 free), 1 bin
 
         !!! THE FIT DID NOT CONVERGE: the iterations ran out; do not use these numbers !!!
           3 iterations, 5 evaluations, EDM 1.0e-15

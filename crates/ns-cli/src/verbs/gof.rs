@@ -15,7 +15,7 @@ use nextstat::Answer;
 use nextstat::alarm::Alarm;
 use nextstat::comparison::Comparison;
 use nextstat::goodness::{Goodness, GoodnessRequest};
-use nextstat::number::{optional, significant};
+use nextstat::number::{counted, optional, significant};
 use ns_inference::gof::{ChannelGoodness, GoodnessOfFit};
 use ns_inference::monitor::{Monitor, NoMonitor};
 use ns_inference::prediction_test::{ChannelTest, PredictionTest};
@@ -102,7 +102,7 @@ impl GofArgs {
 /// Formats how well a stored fit predicts the data.
 pub(super) fn comparison(test: &PredictionTest, paint: Paint) -> String {
     let [statistic, p_value] = [optional(test.statistic, 5), optional(test.p_value, 3)];
-    let bins = if test.n_dof == 1 { "1 bin".to_owned() } else { format!("{} bins", test.n_dof) };
+    let bins = counted(test.n_dof, "bin");
     let said = format!("data and prediction: χ² = {statistic} for {bins}, p = {p_value}");
     let columns = [("channel", Align::Left), ("bins", Align::Right), ("χ²", Align::Right), ("p-value", Align::Right)];
     let row = |channel: &ChannelTest| {
@@ -139,13 +139,15 @@ pub(super) fn tables(goodness: &GoodnessOfFit, toys: Option<&GoodnessToys>, pain
             if goodness.n_dof == 1 { "" } else { "s" }
         ))
     );
-    let _ = write!(text, "  {n_bins} bins + {n_constraints} constraint terms - {n_free} free parameters");
+    let counts = [(*n_bins, "bin"), (*n_constraints, "constraint term"), (*n_free, "free parameter")];
+    let [bins, constraints, free] = counts.map(|(n, what)| counted(n, what));
+    let _ = write!(text, "  {bins} + {constraints} - {free}");
     if *n_undetermined > 0 {
         let _ = write!(text, " + {n_undetermined} that the data do not determine");
     }
     let _ = writeln!(text, "; the constraint terms contribute {} to q\n", significant(goodness.constraint_deviance, 4));
     if let Some(GoodnessToys { total, .. }) = toys {
-        let _ = writeln!(text, "  by {} toys: p = {}\n", total.n_toys, with_error(total));
+        let _ = writeln!(text, "  by {}: p = {}\n", counted(total.n_toys, "toy"), with_error(total));
     }
     let mut columns = vec![
         ("channel", Align::Left),

@@ -200,7 +200,8 @@ fn summary(set: &PatchSet) -> String {
         std::iter::once(entry.name.clone()).chain(values).collect()
     };
     let rows: Vec<Vec<String>> = set.patches().iter().map(row).collect();
-    format!("{}\n{} patches\n\n{}", escape(&metadata.description), rows.len(), table(&columns, &rows))
+    let plural = if rows.len() == 1 { "patch" } else { "patches" };
+    format!("{}\n{} {plural}\n\n{}", escape(&metadata.description), rows.len(), table(&columns, &rows))
 }
 
 /// Formats whether the digests are those of the workspace.

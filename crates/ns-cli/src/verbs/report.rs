@@ -1,6 +1,6 @@
 //! `nextstat report`: one fit with its pulls, correlations, yields and goodness.
 
-use super::fit::{parameters, strongest_pulls, verdict};
+use super::fit::{fitted_model, parameters, strongest_pulls, verdict};
 use super::{Command, EXIT_CODES, gof};
 use crate::args::files::Files;
 use crate::args::values::threshold;
@@ -12,7 +12,7 @@ use crate::output::{Paint, Progress, Reporter, ResultArgs, escape, with_command,
 use crate::status::Status;
 use clap::Args;
 use nextstat::alarm::Alarm;
-use nextstat::full_report::FullReportRequest;
+use nextstat::full_report::{FullReport, FullReportRequest, require_page};
 use nextstat::number::{measured, significant};
 use nextstat::yields::Overview;
 use nextstat::{Analysis, Answer, Face};
@@ -64,27 +64,37 @@ impl Command for ReportArgs {
     }
 
     fn run(self) -> Result<Status, CliError> {
+        self.html.as_deref().map_or(Ok(()), require_page)?;
         let analysis = self.setup.prediction(&self.threads, &self.shown)?;
-        let (answer, is_complete) = match (&self.html, &self.from) {
-            (Some(path), _) => self.page(&analysis, path)?,
-            (None, None) => (analysis.report()?, true),
-            (None, Some(path)) => (analysis.report_from(&stored_fit(path)?).map_err(in_fit(path))?, true),
-        };
-        if self.html.is_none() || self.output.is_asked_for() {
-            self.output.write(&answer.document())?;
+        if let Some(path) = &self.html {
+            let full = self.page(&analysis, path)?.result;
+            if self.output.is_asked_for() {
+                self.output.write(&full.overview.document())?;
+            }
+            self.report(&full.overview.result, full.alarm().as_deref(), &full.alarms_of_parts());
+            return Ok(if full.is_complete() { Status::done_if(full.converged()) } else { Status::Interrupted });
         }
-        let result = &answer.result.yields.fit.result;
-        Reporter::new(&self.output).summary_or_warning(answer.result.alarm().as_deref(), |paint| {
-            Summary(&answer.result).text(self.correlation_threshold, self.bins, paint)
-        });
-        Ok(if is_complete { Status::done_if(result.converged) } else { Status::Interrupted })
+        let answer = match &self.from {
+            None => analysis.report()?,
+            Some(path) => analysis.report_from(&stored_fit(path)?).map_err(in_fit(path))?,
+        };
+        self.output.write(&answer.document())?;
+        self.report(&answer.result, answer.result.alarm().as_deref(), &[]);
+        Ok(Status::done_if(answer.result.yields.fit.result.converged))
     }
 }
 
 impl ReportArgs {
-    /// Writes the page to `path`. Returns the report that it begins with, and whether the run was
-    /// not interrupted.
-    fn page(&self, analysis: &Analysis, path: &Path) -> Result<(Answer<Overview>, bool), CliError> {
+    /// Writes the summary of `overview` and warnings of what else was computed, or the `alarm` of
+    /// all.
+    fn report(&self, overview: &Overview, alarm: Option<&str>, of_others: &[String]) {
+        Reporter::new(&self.output).summary_or_warning(alarm, |paint| {
+            Summary(overview).text(self.correlation_threshold, self.bins, paint) + &warnings(of_others)
+        });
+    }
+
+    /// Writes the page to `path`. Returns what is on it.
+    fn page(&self, analysis: &Analysis, path: &Path) -> Result<Answer<FullReport>, CliError> {
         let fit = self.from.as_deref().map(stored_fit).transpose()?.map(Arc::new);
         let request = FullReportRequest { fit, face: Face::Command, ..FullReportRequest::default() };
         let progress = Progress::new(Reporter::new(&self.output), "fits");
@@ -96,8 +106,7 @@ impl ReportArgs {
         let mut data = ns_report::data(&answer);
         data["report"] = with_command(&data["report"]).into_owned();
         write(ns_report::page(&data).as_bytes(), Some(path))?;
-        let is_complete = answer.result.is_complete();
-        Ok((answer.result.overview, is_complete))
+        Ok(answer)
     }
 }
 
@@ -115,13 +124,7 @@ impl Summary<'_> {
         let fit = &self.0.yields.fit;
         let (result, model) = (&fit.result, fit.model());
         let mut text = conditions(&fit.analysis);
-        let (n_free, n_bins) = (result.n_free, model.n_bins());
-        let measurement = escape(&model.measurement);
-        let _ = writeln!(
-            text,
-            "measurement `{measurement}`: {} parameters ({n_free} free), {n_bins} bins\n",
-            model.n_params()
-        );
+        let _ = writeln!(text, "{}\n", fitted_model(model, result));
         let comparison = self.0.comparison.as_ref();
         let said = comparison.map_or_else(|| verdict(result, paint), |_| "  a stored fit, not fitted again".to_owned());
         let _ = writeln!(text, "{said}");

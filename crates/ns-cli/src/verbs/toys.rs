@@ -13,7 +13,7 @@ use crate::output::{OutputArgs, Paint, Progress, Reporter, RowsDocument, escape}
 use crate::status::Status;
 use clap::{Args, Subcommand, ValueEnum};
 use nextstat::Analysis;
-use nextstat::number::significant;
+use nextstat::number::{counted, significant};
 use nextstat::toys::{ThrowAt, ToyEnsemble, ToysRequest, ToysSummary, row};
 use ns_translate::toys::{FitRecordFormat, ToyFile};
 use std::fmt::Write as _;
@@ -169,7 +169,7 @@ impl ThrowArgs {
 }
 
 /// Writes the summary of a run, whose result goes to `file` if that is given.
-fn report(toys: &ToysSummary, analysis: Option<&Analysis>, file: Option<&Path>, output: &OutputArgs) {
+pub(super) fn report(toys: &ToysSummary, analysis: Option<&Analysis>, file: Option<&Path>, output: &OutputArgs) {
     let head = analysis.map(conditions).unwrap_or_default();
     let ended = RunEnd { head, file, is_interrupted: toys.is_interrupted(), warnings: toys.warnings() };
     fit_runs::report(ended, output, |alarm, paint| summary(toys, alarm, paint));
@@ -177,7 +177,7 @@ fn report(toys: &ToysSummary, analysis: Option<&Analysis>, file: Option<&Path>, 
 
 /// Formats the counts, the parameter of interest and the warnings.
 fn summary(toys: &ToysSummary, alarm: Option<&str>, paint: Paint) -> String {
-    let mut text = format!("  {} toys, {} converged\n", toys.n_toys(), toys.n_converged());
+    let mut text = format!("  {}, {} converged\n", counted(toys.n_toys(), "toy"), toys.n_converged());
     if let Some((name, mean, width)) = toys.poi() {
         let error = width / (toys.n_converged() as f64).sqrt();
         let [mean, error, width] = [(mean, 5), (error, 2), (width, 4)].map(|(n, digits)| significant(n, digits));

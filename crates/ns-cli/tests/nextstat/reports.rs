@@ -183,3 +183,37 @@ fn a_page_does_not_have_what_is_hidden_or_impossible() {
     let run = examples(&["report", &workspace, "--html", &workspace]);
     assert!(run.code == Some(2) && run.stderr.contains("is an input of this command"), "{}", run.stderr);
 }
+
+#[test]
+fn a_page_whose_limit_does_not_exist_says_so_like_the_limit() {
+    let scratch = Scratch::new("page-without-limit");
+    // A signal that is too small to be excluded.
+    let workspace = json!({
+        "version": "1.0.0",
+        "channels": [{"name": "SR", "samples": [
+            {"name": "s", "data": [1e-6], "modifiers": [{"name": "mu", "type": "normfactor", "data": null}]},
+            {"name": "b", "data": [50.0], "modifiers": [{"name": "n", "type": "normsys", "data": {"hi": 1.1, "lo": 0.9}}]},
+        ]}],
+        "observations": [{"name": "SR", "data": [52.0]}],
+        "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": []}}],
+    });
+    fs::write(scratch.path("workspace.json"), workspace.to_string()).expect("writable");
+    let path = scratch.path("report.html");
+    let said = "the observed limit was not found: no value tested is excluded";
+    for verb in [&["limit"][..], &["report", "--html", &path], &["report", "--html", &path, "--summary"]] {
+        let run = examples(&[verb, &[&scratch.path("workspace.json")]].concat());
+        assert!(run.code == Some(1) && run.stderr.contains(said), "{verb:?}: {:?}, {}", run.code, run.stderr);
+    }
+    assert!(scratch.read("report.html").starts_with(b"<!"));
+}
+
+#[test]
+fn a_signal_strength_that_control_regions_do_not_determine_is_named() {
+    let shapes = |more: &[&str]| {
+        let run = examples(&[&["report", "shapes.json", "--summary", "--json"], more].concat());
+        (run.stderr.contains("the data hardly determine `mu`"), run.document()["warnings"].to_string())
+    };
+    let (is_said, warnings) = shapes(&["--blind", "signal_region[2:]", "--bounds", "mu=0:4"]);
+    assert!(is_said && warnings.contains("is larger than half of its range, 0 to 4"), "{warnings}");
+    assert!(!shapes(&[]).0 && !shapes(&["--blind", "signal_region[2:]", "--fix", "mu=1"]).0);
+}

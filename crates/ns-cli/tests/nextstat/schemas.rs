@@ -52,6 +52,7 @@ const RUNS: &[&[&str]] = &[
     &["limit", "background.json", "--patchset", "signals.json", "--every-patch", "--poi", "mu", "--poi", "lumi"],
     &["toys", "simple.json", "--n-toys", "3", "--poi-uncertainty"],
     &["hypotest-toys", "simple.json", "--n-toys", "20"],
+    &["hypotest-toys", "simple.json", "--n-toys", "20", "--test-stat", "q0"],
     &["hypotest", "background.json", "--patchset", "signals.json", "--every-patch"],
     &["limit", "background.json", "--patchset", "signals.json", "--every-patch"],
     &["evaluate", "simple.json"],

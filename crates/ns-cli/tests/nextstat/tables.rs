@@ -114,7 +114,11 @@ fn a_table_that_cannot_be_made_writes_nothing() {
         (&["table", "fit.json", "-o", "fit.json"], "the result would replace it"),
         (&["fit", "simple.json", "--table", "correlation"], "--format"),
         (&["fit", "simple.json", "--format", "json", "--table", "correlation"], "`--table` needs `--format latex`"),
-        (&["fit", "simple.json", "--format", "md", "--table", "correlation"], "in the result: the document has no"),
+        (
+            &["fit", "simple.json", "--format", "md", "--table", "correlation"],
+            "error: the document has no `correlation`",
+        ),
+        (&["hypotest", "simple.json", "--calctype", "toybased", "--format", "md"], "does not support `--format`"),
         (&["yields", "simple.json", "--group", "a=x*"], "the group `a` names the sample `x*`"),
     ];
     for (arguments, wanted) in mistakes {

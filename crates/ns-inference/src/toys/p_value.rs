@@ -144,6 +144,12 @@ pub struct HypotestToys {
     /// The Monte Carlo errors of the expected values.
     #[serde(rename = "CLs_exp_errors")]
     pub cls_expected_errors: [f64; 5],
+    /// The p-value of the background, as a significance calls it; of a discovery test only.
+    #[serde(rename = "p0_obs", skip_serializing_if = "Option::is_none")]
+    pub p0_observed: Option<f64>,
+    /// Its Monte Carlo error.
+    #[serde(rename = "p0_obs_error", skip_serializing_if = "Option::is_none")]
+    pub p0_observed_error: Option<f64>,
     /// The p-value of the tested hypothesis.
     #[serde(rename = "CLsb_obs")]
     pub clsb: ToyPValue,
@@ -179,6 +185,8 @@ impl HypotestToys {
             cls_observed_range: (samples.n_failed != [0, 0]).then_some(range),
             cls_expected: expected,
             cls_expected_errors: expected_errors,
+            p0_observed: is_discovery.then_some(clsb.value),
+            p0_observed_error: is_discovery.then_some(clsb.error),
             clsb,
             clb,
             n_toys,

@@ -147,10 +147,12 @@ class FitResult(Result):
         return view
 
     def _table_of_free_parameters(self) -> list[_views.Table]:
-        """Returns the parameters without a constraint term that are not of interest."""
-        others = {poi["name"] for poi in self.pois} | {
-            pull["parameter"] for pull in self.pulls or ()
-        }
+        """Returns the parameters that are not of interest and have no constraint term, or have an
+        asymmetric interval.
+        """
+        intervals = {found["parameter"] for found in self.minos}
+        others = {pull["parameter"] for pull in self.pulls or ()} - intervals
+        others |= {poi["name"] for poi in self.pois}
         rows = [
             (name, self._fitted(i)) for i, name in enumerate(self.par_names) if name not in others
         ]

@@ -231,6 +231,8 @@ class ToyHypotestResult(Result):
         Expected CLs at -2, -1, 0, +1, +2 standard deviations of the background.
     CLsb_obs, CLsb_obs_error, CLb_obs, CLb_obs_error : float
         The p-values that CLs is made of.
+    p0_obs, p0_obs_error : float
+        With `q0`: the p-value of the background, as `significance` has it, and its error.
     q, mu : float
         The statistic of the data and the tested value.
     poi : Poi
@@ -255,6 +257,8 @@ class ToyHypotestResult(Result):
     CLsb_obs_error: float
     CLb_obs: float
     CLb_obs_error: float
+    p0_obs: float
+    p0_obs_error: float
     q: float
     mu: float
     n_toys: tuple[int, int]

@@ -10,6 +10,7 @@ from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from .._errors import counted
 from .._models import model_of
 from .._root_files import RootFiles
 from .assembly import Assembly, negative_bins, with_sample_path
@@ -68,7 +69,9 @@ class BuildResult:
         channels = self.workspace["channels"]
         samples = {sample["name"] for channel in channels for sample in channel["samples"]}
         bins = sum(len(channel["samples"][0]["data"]) for channel in channels)
-        lines = [f"{len(channels)} channels, {bins} bins, {len(samples)} samples, {len(self.pairs)} pairs of templates"]
+        counts = ((len(channels), "channel"), (bins, "bin"), (len(samples), "sample"))
+        pairs = f"{counted(len(self.pairs), 'pair')} of templates"
+        lines = [", ".join([*(counted(n, what) for n, what in counts), pairs])]
         steps = Counter(step.partition(":")[0] for pair in self.pairs for step in pair.steps if "left out" not in step)
         lines += [f"{step}: {number} of {len(self.pairs)} pairs" for step, number in steps.items()]
         counts = Counter((one.kind, one.reason == "changes nothing") for one in self.removed)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy
 
+from .._errors import counted
 from .._nextstat import WorkspaceError
 from .._root_files import RootFiles, files_of, split_path
 from ..histograms import read
@@ -231,7 +232,7 @@ class CheckedSource:
             raise WorkspaceError(f"{where}: bin {bin}: {found.values[bin]:g} ± {found.errors[bin]:g} is not a valid number of events")
         first, where_first = self._first.setdefault(region.name, (found, place))
         if len(found.values) != len(first.values):
-            raise WorkspaceError(f"{where}: {len(found.values)} bins, but {len(first.values)} in {where_first}")
+            raise WorkspaceError(f"{where}: {counted(len(found.values), 'bin')}, but {len(first.values)} in {where_first}")
         if found.edges is not None and first.edges is not None:
             width = numpy.diff(first.edges).min()
             for bin in numpy.flatnonzero(~numpy.isclose(found.edges, first.edges, rtol=0.0, atol=1e-6 * width)):
