@@ -7,6 +7,9 @@ The workspace has a control, a validation and a signal region. cabinetry gets th
 matches it with the model of all regions (`match_fit_results`) and predicts their yields (`yield_stdev`), with uncertainties 100,000 times smaller,
 times 100,000, as in `generate.py`. χ² of the data of a region is (n - λ)ᵀ V⁻¹ (n - λ) with V = diag(λ) + J C Jᵀ: λ is what pyhf expects, J its
 derivatives by central differences, and C the covariance that cabinetry has matched.
+
+`same_sign` is the same for a workspace with same-sign and asymmetric systematics, with the uncertainties as they are: half differences, which is
+cabinetry's own definition.
 """
 import argparse, datetime, json, subprocess, sys, tempfile
 
@@ -47,6 +50,34 @@ WORKSPACE = {
     "observations": [{"name": "CR", "data": [475.0, 301.0, 144.0]}, {"name": "VR", "data": [118.0, 70.0, 58.0]}, {"name": "SR", "data": [47.0, 21.0]}],
     "measurements": [{"name": "search", "config": {"poi": "mu", "parameters": []}}],
 }
+
+
+def same_sign():
+    """The workspace with systematics whose variations of a yield have the same sign or different sizes."""
+    workspace = json.loads(json.dumps(WORKSPACE))
+    for found in workspace["channels"]:
+        for one in found["samples"]:
+            data, n = one["data"], len(one["data"])
+            if one["name"] == "ttbar":
+                both = {"hi_data": [x * (1.10 + 0.02 * i) for i, x in enumerate(data)], "lo_data": [x * (1.04 + 0.03 * (n - i)) for i, x in enumerate(data)]}
+                one["modifiers"].append({"name": "generator", "type": "histosys", "data": both})
+            if one["name"] == "wjets":
+                one["modifiers"].append({"name": "scale", "type": "normsys", "data": {"hi": 1.5, "lo": 0.9}})
+    return workspace
+
+
+def half_differences(nextstat):
+    """The fit of the control region, and cabinetry's prediction with it."""
+    workspace = same_sign()
+    ours = fit(nextstat, dict(pyhf.Workspace(workspace).prune(channels=["VR", "SR"])), "--poi", "none")
+    kept = {key: ours[key] for key in ("par_names", "bestfit", "uncertainties", "correlation")}
+    widths = numpy.array([u or 0.0 for u in ours["uncertainties"]])
+    stored = FitResults(numpy.array(ours["bestfit"]), widths, ours["par_names"], numpy.array(ours["correlation"]), ours["twice_nll"])
+    model = pyhf.Workspace(workspace).model(modifier_settings={"normsys": {"interpcode": "code4"}, "histosys": {"interpcode": "code4p"}})
+    matched = match_fit_results(model, stored)
+    bins, sums = yield_stdev(model, matched.bestfit, matched.uncertainty, matched.corr_mat)
+    regions = {name: {"uncertainties": list(bins[c][-1]), "sum_uncertainty": sums[c][-1]} for c, name in enumerate(model.config.channels)}
+    return {"workspace": workspace, "fit": kept, "regions": regions}
 
 
 def fit(nextstat, workspace, *arguments):
@@ -99,7 +130,8 @@ def main():
     certificate = {"tool": "cabinetry", "version": cabinetry.__version__, "pyhf": pyhf.__version__, "numpy": numpy.__version__,
                    "python": sys.version.split()[0], "command": "python testdata/cabinetry/regions.py --nextstat target/release/nextstat",
                    "date": datetime.date.today().isoformat()}
-    print(json.dumps({"certificate": certificate, "workspace": WORKSPACE, "regions": regions, "chi_squared_of_both": both}))
+    found = {"certificate": certificate, "workspace": WORKSPACE, "regions": regions, "chi_squared_of_both": both}
+    print(json.dumps({**found, "same_sign": half_differences(arguments.nextstat)}))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ use nextstat::blinding::{Blinding, BlindingThreshold, UnknownMeasure};
 use nextstat::error::Setting;
 use nextstat::regions::Regions;
 use nextstat::settings::Start;
-use nextstat::{Analysis, DataSource, Settings};
+use nextstat::{Analysis, DataSource, Settings, YieldPropagation};
 use ns_core::Model;
 use ns_device::Backend;
 use pyo3::exceptions::PyTypeError;
@@ -63,8 +63,8 @@ pub(crate) fn annotate(analysis: &Analysis, document: &Bound<'_, PyDict>) -> PyR
 /// Reads the settings in `given`, of which each may be absent or None.
 ///
 /// They are `poi`, `data`, `init`, `fixed`, `bounds`, `fit_channels`, `mask`, `blind`,
-/// `blind_above`, `blind_by`, `fit_blinded`, `groups`, `multi_start`, `seed`, `threads` and
-/// `device`.
+/// `blind_above`, `blind_by`, `fit_blinded`, `may_hide_all`, `groups`, `uncertainty`,
+/// `multi_start`, `seed`, `threads` and `device`.
 pub(crate) fn analysis(py: Python<'_>, model: &PyModel, given: &Bound<'_, PyDict>) -> PyResult<Analysis> {
     let settings = read(py, model.model(), given)?;
     // An upload takes long enough to let other threads of the interpreter run.
@@ -88,6 +88,7 @@ fn read(py: Python<'_>, model: &Model, settings: &Bound<'_, PyDict>) -> PyResult
         mask: names(settings, "mask")?,
         blind: blinding(py, settings)?,
         sample_groups: item(settings, "groups")?.map_or(Ok(Vec::new()), |groups| groups.extract())?,
+        propagation: propagation(py, settings)?,
         start: item(settings, "init")?.map_or(Ok(Start::Model), |values| start(model, &values))?,
         fixed: FIXED.read(item(settings, "fixed")?, |name, value| {
             number(value, || format!("`fixed`: the value of `{name}`"))
@@ -98,6 +99,19 @@ fn read(py: Python<'_>, model: &Model, settings: &Bound<'_, PyDict>) -> PyResult
         threads: Some(threads(py, item(settings, "threads")?.as_ref())?),
         device: item(settings, "device")?.map(|name| backend(&name)).transpose()?,
     })
+}
+
+/// Reads how uncertainties of yields are propagated.
+fn propagation(py: Python<'_>, settings: &Bound<'_, PyDict>) -> PyResult<YieldPropagation> {
+    let Some(name) = item(settings, "uncertainty")? else { return Ok(YieldPropagation::default()) };
+    match name.extract::<String>()?.as_str() {
+        "derivative" => Ok(YieldPropagation::Derivative),
+        "half-difference" => Ok(YieldPropagation::HalfDifference),
+        other => {
+            let hint = Some("choose one of `derivative`, `half-difference`".to_owned());
+            Err(error::parameter(py, format!("`uncertainty` is not `{other}`"), hint))
+        }
+    }
 }
 
 /// Reads what is hidden.
@@ -111,6 +125,7 @@ fn blinding(py: Python<'_>, settings: &Bound<'_, PyDict>) -> PyResult<Blinding> 
         bins: names(settings, "blind")?,
         above: above.map(|value| BlindingThreshold { value, measure: measure.unwrap_or_default() }),
         is_fitted: item(settings, "fit_blinded")?.map_or(Ok(false), |flag| flag.extract())?,
+        may_hide_all: item(settings, "may_hide_all")?.map_or(Ok(false), |flag| flag.extract())?,
     })
 }
 

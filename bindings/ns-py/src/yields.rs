@@ -133,6 +133,42 @@ fn report_model<'py>(
     Ok(document)
 }
 
+/// Refuses the name of a page that ends as that of another kind of file.
+#[pyfunction]
+fn require_page(py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    let checked = nextstat::full_report::require_page(&path);
+    checked.map_err(|problem| error::parameter(py, format!("`html`: {problem}"), Some(problem.hint())))
+}
+
+/// Returns the checksums of the fit in a document, by what they are of.
+#[pyfunction]
+fn fit_checksums(document: FitNumbers) -> BTreeMap<&'static str, String> {
+    let joined = |matrix: Option<Vec<Vec<Option<f64>>>>| {
+        matrix.map(|rows| rows.into_iter().flatten().map(|value| value.unwrap_or(f64::NAN)).collect())
+    };
+    let FitNumbers { par_names, bestfit, uncertainties, covariance, correlation } = document;
+    let found = ns_translate::fit_checksums(&FitDocument {
+        par_names,
+        bestfit: bestfit.into_iter().map(|value| value.unwrap_or(f64::NAN)).collect(),
+        uncertainties,
+        covariance: joined(covariance),
+        correlation: joined(correlation),
+        ..FitDocument::default()
+    });
+    found.into_iter().collect()
+}
+
+/// The names and numbers of a fit.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct FitNumbers {
+    par_names: Vec<String>,
+    bestfit: Vec<Option<f64>>,
+    uncertainties: Vec<Option<f64>>,
+    covariance: Option<Vec<Vec<Option<f64>>>>,
+    correlation: Option<Vec<Vec<Option<f64>>>>,
+}
+
 /// That a page for a browser is wanted, too.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
@@ -195,5 +231,7 @@ fn prediction<'py>(py: Python<'py>, prediction: &Prediction) -> PyResult<Bound<'
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(compare_model, module)?)?;
     module.add_function(wrap_pyfunction!(report_model, module)?)?;
+    module.add_function(wrap_pyfunction!(require_page, module)?)?;
+    module.add_function(wrap_pyfunction!(fit_checksums, module)?)?;
     module.add_function(wrap_pyfunction!(yields_model, module)?)
 }

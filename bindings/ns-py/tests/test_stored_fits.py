@@ -120,3 +120,30 @@ def test_damaged_fits_are_refused_with_their_place(path, model, stored):
         with pytest.raises(nextstat.NextstatError) as caught:
             command(verb, path, "--from", stored)
         assert f"in `{stored}`: {said}" in str(caught.value), verb
+
+
+def test_changed_numbers_are_refused_and_those_of_others_are_not(model, minimum, tmp_path):
+    document = json.loads(minimum.read_text("utf-8"))
+    document["bestfit"][0] += 1e-9
+    with pytest.raises(nextstat.ParameterError, match="the numbers of the fit were changed: those of `parameters`") as refused:
+        nextstat.yields(model, fit=document)
+    assert "/checksums/parameters" in str(refused.value) and "remove `checksums`" in refused.value.hint
+    del document["checksums"]
+    assert nextstat.yields(model, fit=document).converged
+    # Written by Python, rewritten by another program, without what is not needed.
+    again = json.loads(nextstat.fit(model).to_json())
+    again.pop("correlation")
+    (tmp_path / "again.json").write_text(json.dumps(again, indent=1), "utf-8")
+    assert nextstat.yields(model, fit=tmp_path / "again.json").converged
+
+
+def test_both_faces_propagate_by_half_differences_alike(path, model, stored):
+    document = command("yields", path, "--from", stored, "--uncertainty", "half-difference")
+    result = nextstat.yields(model, fit=stored, uncertainty="half-difference")
+    assert_same(document, result.to_dict(), "yields")
+    assert "uncertainties of yields: half-difference" in repr(result)
+    usual = nextstat.yields(model, fit=stored)
+    both = [[channel["postfit"]["total"]["sum_uncertainty"] for channel in found.channels] for found in (result, usual)]
+    assert both[0] == pytest.approx(both[1], rel=0.05) and both[0] != both[1]
+    with pytest.raises(nextstat.ParameterError, match="`uncertainty` is not `linear`"):
+        nextstat.yields(model, uncertainty="linear")

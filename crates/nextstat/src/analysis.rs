@@ -101,7 +101,12 @@ impl Analysis {
         let data = settings.data(model.model(), masked.as_deref())?;
         let shown = hidden.as_ref().map(|hidden| without_hidden(&data, hidden));
         let (model, whole, data, shown) = match masked {
-            None => (model.clone(), None, data.clone(), shown.unwrap_or(data)),
+            None => {
+                let shown = shown.unwrap_or_else(|| data.clone());
+                // Nothing hidden is at hand where everything is.
+                let data = if settings.blind.may_hide_all { shown.clone() } else { data };
+                (model.clone(), None, data, shown)
+            }
             Some(masked) => {
                 let (fitted, fitted_data) = (model.without_bins(&masked)?, data.without_bins(&masked));
                 let whole = MaskedModel { model: model.clone(), masked };

@@ -27,6 +27,9 @@ pub struct Blinding {
     /// Whether fits use the hidden data. Yields and reports warn that their parameters then show
     /// what the data are.
     pub is_fitted: bool,
+    /// Whether all data may be hidden, because only [`Analysis::project`](crate::Analysis::project)
+    /// is asked for, which fits none.
+    pub may_hide_all: bool,
 }
 
 /// The signal of a bin that hides its data.

@@ -12,6 +12,7 @@ use ns_inference::hessian::Hessian;
 use ns_inference::minimize::Outcome;
 use ns_inference::pulls::{self, Pull};
 use ns_inference::{FitOptions, FitResult, Problem, Uncertainties};
+use ns_translate::{FitDocument, fit_checksums};
 use serde_json::{Map, Value, json};
 
 /// What to compute at the minimum.
@@ -204,12 +205,22 @@ pub(crate) fn fields(fit: &Answer<FitResult>, wanted: Matrices) -> Value {
         document.remove("minima");
     }
     let n = result.par_names.len();
+    let numbers = FitDocument {
+        par_names: result.par_names.clone(),
+        bestfit: result.bestfit.clone(),
+        uncertainties: result.uncertainties.clone(),
+        covariance: result.covariance.clone().filter(|_| wanted.covariance),
+        correlation: result.correlation().filter(|_| wanted.correlation),
+        ..FitDocument::default()
+    };
     if wanted.covariance {
-        document.insert("covariance".to_owned(), matrix(result.covariance.as_deref(), n));
+        document.insert("covariance".to_owned(), matrix(numbers.covariance.as_deref(), n));
     }
     if wanted.correlation {
-        document.insert("correlation".to_owned(), matrix(result.correlation().as_deref(), n));
+        document.insert("correlation".to_owned(), matrix(numbers.correlation.as_deref(), n));
     }
+    let checksums = fit_checksums(&numbers).into_iter().map(|(name, digits)| (name.to_owned(), json!(digits)));
+    document.insert("checksums".to_owned(), Value::Object(checksums.collect()));
     let pois = fit.pois();
     document.extend([
         ("mle_parameters".to_owned(), fit.mle_parameters()),

@@ -9,6 +9,7 @@ use crate::regions::by_channel;
 use crate::settings::{AsimovPoi, AsimovPoint, DataSource, Settings, Start};
 use ns_core::interpolate::Interpolation;
 use ns_core::{Data, Model};
+use ns_inference::yields::YieldPropagation;
 use ns_translate::digest::{DigestAlgorithm, digest};
 use ns_translate::{DocumentSource, LoadRequest};
 use serde::Serialize;
@@ -29,7 +30,8 @@ pub struct Provenance {
     /// Parameters of interest; usually one.
     pub pois: Vec<String>,
     /// Settings that differ from the defaults: `blinded`, `bounds`, `fixed`, `init`,
-    /// `interpolation`, `masked` and `multi_start`, each as the document of a run of toys has it.
+    /// `interpolation`, `masked`, `multi_start` and `propagation`, each as the document of a run of
+    /// toys has it.
     pub settings: Map<String, Value>,
     /// The data.
     pub data: DataProvenance,
@@ -180,12 +182,14 @@ pub fn conditions_of(provenance: &Value) -> Vec<String> {
     let listed = |what: &str, found: Map<String, Value>, format: fn(&Map<String, Value>) -> String| {
         (!found.is_empty()).then(|| format!("{what}: {}", format(&found)))
     };
+    let propagation = settings["propagation"].as_str().map(|name| format!("uncertainties of yields: {name}"));
     let lines = [
         listed("fixed", map(&settings["fixed"]), |values| assignments(values)),
         listed("ranges", map(&settings["bounds"]), ranges),
         listed("interpolation", map(&settings["interpolation"]), |codes| assignments(codes)),
         listed("masked", map(&settings["masked"]), channels),
         listed("blinded", map(&settings["blinded"]), channels),
+        propagation,
     ];
     std::iter::once(format!("data: {text}")).chain(lines.into_iter().flatten()).collect()
 }
@@ -374,8 +378,18 @@ impl Analysis {
         let fixed = listed("fixed", by_name(&self.settings().fixed));
         let codes = interpolation_setting(self.model()).and_then(|codes| codes.as_object().cloned());
         let interpolation = codes.map(|codes| format!("interpolation: {}", assignments(&codes)));
-        let lines = [data, self.patches(), fit, fixed, bounds, interpolation, masked, blinded, undetermined];
+        let propagation = self.changed_propagation().map(|name| format!("uncertainties of yields: {name}"));
+        let lines =
+            [data, self.patches(), fit, fixed, bounds, interpolation, masked, blinded, undetermined, propagation];
         lines.into_iter().flatten().collect()
+    }
+
+    /// Returns how uncertainties of yields are propagated, if not by derivatives.
+    fn changed_propagation(&self) -> Option<&'static str> {
+        match self.settings().propagation {
+            YieldPropagation::Derivative => None,
+            YieldPropagation::HalfDifference => Some("half-difference"),
+        }
     }
 
     /// Returns the line about the patches of the workspace.
@@ -419,6 +433,7 @@ impl Analysis {
             ("masked", self.masked_by_channel().map_or(Value::Null, Value::Object)),
             ("interpolation", interpolation_setting(self.model()).unwrap_or_default()),
             ("multi_start", json!(multi_start)),
+            ("propagation", json!(self.changed_propagation())),
         ];
         let is_default = |value: &Value| value.is_null() || value.as_object().is_some_and(Map::is_empty);
         let changed = all.into_iter().filter(|(_, value)| !is_default(value));

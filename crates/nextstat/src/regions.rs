@@ -35,6 +35,7 @@ impl Settings {
         masked.iter_mut().zip(hidden.into_iter().flatten()).for_each(|(masked, hidden)| *masked |= *hidden);
         match masked.iter().filter(|is_masked| **is_masked).count() {
             0 => Ok(None),
+            n if n == masked.len() && hidden.is_some() && self.blind.may_hide_all => Ok(None),
             n if n == masked.len() => Err(match hidden {
                 None => SettingsError::EverythingMasked,
                 Some(_) => SettingsError::EverythingBlinded,

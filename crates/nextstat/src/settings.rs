@@ -9,6 +9,7 @@ use ns_core::pattern::is_pattern;
 use ns_core::{Data, Model, Parameters, expected};
 use ns_device::Backend;
 use ns_inference::ranking::ParameterGroup;
+use ns_inference::yields::YieldPropagation;
 use ns_inference::{FitOptions, MultiStart, Uncertainties};
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -43,6 +44,8 @@ pub struct Settings {
     /// Samples that yields and reports sum, too: the name of each group, with the names of its
     /// samples or patterns (`VV*`).
     pub sample_groups: Vec<(String, Vec<String>)>,
+    /// How the uncertainties of parameters become those of yields.
+    pub propagation: YieldPropagation,
     /// Starting values of fits.
     pub start: Start,
     /// Parameters fixed at a value; the name of a vector fixes every element.

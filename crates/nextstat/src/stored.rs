@@ -50,6 +50,14 @@ pub enum StoredFitError {
         /// Where.
         place: DocumentPlace,
     },
+    /// Numbers that are not those of the checksum beside them.
+    #[error("the numbers of the fit were changed: those of `{what}` do not have their checksum, {place}")]
+    Changed {
+        /// What the checksum is of: `parameters`, or a matrix.
+        what: String,
+        /// The place of the checksum.
+        place: DocumentPlace,
+    },
     /// A fit that did not converge.
     #[error("the fit did not converge")]
     NotConverged,
@@ -71,6 +79,9 @@ impl StoredFitError {
         match self {
             Self::NotAFit(_) => Some("`nextstat fit --covariance --output-file fit.json` writes one"),
             Self::Damaged { .. } => Some("a stored fit is what `nextstat fit` or `nextstat report` wrote, unchanged"),
+            Self::Changed { .. } => Some(
+                "take the file as `nextstat` wrote it; remove `checksums` if the numbers are meant to be other ones",
+            ),
             Self::NoCovariance => {
                 Some("store it with `nextstat fit --covariance`; a fit that does not determine a parameter has none")
             }
@@ -99,6 +110,7 @@ impl StoredFit {
             return Err(StoredFitError::NotConverged);
         }
         check::check(&document)?;
+        check::require_unchanged(&document)?;
         Ok(Self::of_document(document))
     }
 

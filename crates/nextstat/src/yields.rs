@@ -91,7 +91,12 @@ impl Analysis {
     /// Returns what is predicted: every channel, and the groups of the settings. Masked bins are
     /// not fitted, but predicted.
     pub(crate) fn prediction_request(&self) -> PredictionRequest<'_> {
-        PredictionRequest { model: self.whole_model(), groups: self.sample_groups(), threads: self.threads() }
+        PredictionRequest {
+            model: self.whole_model(),
+            groups: self.sample_groups(),
+            propagation: self.settings().propagation,
+            threads: self.threads(),
+        }
     }
 
     fn with_covariance(&self) -> FitOptions {

@@ -14,21 +14,23 @@ use crate::scalar::Scalar;
 /// templates in model order.
 #[must_use]
 pub fn cell_yields<S: Scalar>(model: &Model, params: &[S]) -> Vec<S> {
-    let nominal = model.values(model.layout.nominal);
+    (0..model.n_templates()).flat_map(|template| template_yields(model, template, params)).collect()
+}
+
+/// Returns the yields of `template` at `params` (P): one entry per bin.
+#[must_use]
+pub fn template_yields<S: Scalar>(model: &Model, template: usize, params: &[S]) -> Vec<S> {
+    let nominal = &model.values(model.layout.nominal)[model.part(model.layout.template_cell, template)];
     let mut yields: Vec<S> = nominal.iter().map(|&n| S::from(n)).collect();
-    for template in 0..model.n_templates() {
-        let cells = model.part(model.layout.template_cell, template);
-        let yields = &mut yields[cells];
-        shift(model, template, params, yields);
-        let scale = template_scale(model, template, params);
-        let first_params = model.part(model.layout.template_bin_factor, template);
-        for (bin, y) in yields.iter_mut().enumerate() {
-            let mut factor = scale.clone();
-            for &first in &model.table(model.layout.bin_factor_param)[first_params.clone()] {
-                factor = factor * params[first as usize + bin].clone();
-            }
-            *y = y.clone() * factor;
+    shift(model, template, params, &mut yields);
+    let scale = template_scale(model, template, params);
+    let first_params = model.part(model.layout.template_bin_factor, template);
+    for (bin, y) in yields.iter_mut().enumerate() {
+        let mut factor = scale.clone();
+        for &first in &model.table(model.layout.bin_factor_param)[first_params.clone()] {
+            factor = factor * params[first as usize + bin].clone();
         }
+        *y = y.clone() * factor;
     }
     yields
 }

@@ -4,7 +4,7 @@
 //! factor is the product of everything else: products from the left and from the right, no
 //! division, so that the derivative is right for a factor of zero too.
 
-use crate::expected::shift;
+use crate::expected::{shift, template_yields};
 use crate::interpolate::{Jet, NormSysFactor};
 use crate::model::Model;
 use std::ops::Range;
@@ -118,6 +118,56 @@ pub fn derivatives(
     for (bin, y) in yields.iter_mut().enumerate() {
         *y *= (0..firsts.len()).fold(factors.product, |product, k| product * gamma(k, bin));
     }
+}
+
+/// A point θ and how far each of its parameters is varied.
+#[derive(Debug, Clone, Copy)]
+pub struct Variations<'a> {
+    /// The point (P).
+    pub params: &'a [f64],
+    /// Standard deviations (P).
+    pub widths: &'a [Option<f64>],
+}
+
+/// Replaces the derivatives of template `template` in `out`, as [`derivatives`] writes them, by
+/// half differences: (y(θ + σ) - y(θ - σ)) / 2σ for each parameter that the yields are not linear
+/// in and whose standard deviation σ is known.
+///
+/// # Panics
+/// If `columns` lacks a parameter of the template, or a slice has another length.
+pub fn half_differences(
+    model: &Model,
+    template: usize,
+    at: Variations<'_>,
+    columns: &DerivativeColumns,
+    out: &mut [f64],
+) {
+    let Variations { params, widths } = at;
+    let mut moved = params.to_vec();
+    for param in nonlinear_parameters(model, template) {
+        let (i, Some(width)) = (param as usize, widths[param as usize].filter(|width| *width > 0.0)) else { continue };
+        let [up, down] = [width, -width].map(|step| {
+            moved[i] = params[i] + step;
+            template_yields(model, template, &moved)
+        });
+        moved[i] = params[i];
+        let column = &mut out[columns.of_shared(param) * up.len()..][..up.len()];
+        column
+            .iter_mut()
+            .zip(up.iter().zip(&down))
+            .for_each(|(derivative, (up, down))| *derivative = (up - down) / (2.0 * width));
+    }
+}
+
+/// Returns the parameters that interpolate the yields of `template`, each once.
+fn nonlinear_parameters(model: &Model, template: usize) -> Vec<u32> {
+    let layout = &model.layout;
+    let of = |starts, params| model.table(params)[model.part(starts, template)].iter().copied();
+    let normsys = of(layout.template_normsys, layout.normsys_param);
+    let mut found: Vec<u32> = normsys.chain(of(layout.template_histosys, layout.histosys_param)).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
 }
 
 /// Calls `add` with each histosys parameter, each bin, and the derivative of the shift there.

@@ -79,6 +79,15 @@ impl Propagator {
         Self(Kind::Unknown)
     }
 
+    /// Returns the standard deviations of the parameters (P = `n_params`); `None` where the data do
+    /// not determine one.
+    #[must_use]
+    pub fn widths(&self, n_params: usize) -> Vec<Option<f64>> {
+        let mut rows = SparseRows::default();
+        (0..n_params).for_each(|i| rows.push([(i, 1.0)]));
+        self.uncertainties(&rows)
+    }
+
     /// Returns standard deviations of the functions whose gradients are `rows`; `None` where the
     /// data do not determine one.
     #[must_use]

@@ -5,7 +5,7 @@
 //! covariance C of the parameters (`propagate`). Before a fit C is the constraint terms' widths
 //! without correlations, after a fit the inverse of the exact Hessian. cabinetry varies each
 //! parameter by its uncertainty instead of taking the derivative, which is the same where the yield
-//! is linear over that range.
+//! is linear over that range; [`YieldPropagation`] chooses.
 
 use crate::linear::SparseRows;
 use crate::options::domain_and_start;
@@ -13,7 +13,7 @@ use crate::parallel::{self, ExecutionContext};
 use crate::problem::Problem;
 use crate::propagate::Propagator;
 use crate::result::FitResult;
-use ns_core::sensitivity::{DerivativeColumns, derivatives};
+use ns_core::sensitivity::{DerivativeColumns, Variations, derivatives, half_differences};
 use ns_core::{DataLikelihood, Model, SearchLikelihood};
 use serde::Serialize;
 use std::num::NonZeroUsize;
@@ -96,6 +96,17 @@ pub struct SampleGroup {
     pub samples: Vec<usize>,
 }
 
+/// How the uncertainties of parameters become those of yields: by which j in σ² = j C jᵀ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum YieldPropagation {
+    /// Derivatives of the yields.
+    #[default]
+    Derivative,
+    /// Half the difference of the yields with the parameter one standard deviation up and down, per
+    /// standard deviation, as in cabinetry.
+    HalfDifference,
+}
+
 /// What is predicted.
 #[derive(Debug, Clone, Copy)]
 pub struct PredictionRequest<'a> {
@@ -103,6 +114,8 @@ pub struct PredictionRequest<'a> {
     pub model: &'a Model,
     /// Samples to sum, in addition to each sample alone.
     pub groups: &'a [SampleGroup],
+    /// How uncertainties are propagated.
+    pub propagation: YieldPropagation,
     /// The number of threads.
     pub threads: NonZeroUsize,
 }
@@ -144,8 +157,10 @@ pub fn postfit<L: SearchLikelihood + ?Sized>(
 /// channel.
 #[must_use]
 pub fn at(params: &[f64], propagator: &Propagator, request: PredictionRequest<'_>) -> Vec<ChannelPrediction> {
-    let PredictionRequest { model, groups, threads } = request;
-    let channel = |_: &mut (), channel: usize| ChannelAt { model, channel, params, propagator }.predict(groups);
+    let PredictionRequest { model, groups, propagation, threads } = request;
+    let widths = (propagation == YieldPropagation::HalfDifference).then(|| propagator.widths(params.len()));
+    let widths = widths.as_deref();
+    let channel = |_: &mut (), channel: usize| ChannelAt { model, channel, params, widths, propagator }.predict(groups);
     parallel::map(model.channels.len(), ExecutionContext::with_threads(threads), || (), channel)
         .into_iter()
         .flatten()
@@ -157,16 +172,18 @@ struct ChannelAt<'a> {
     model: &'a Model,
     channel: usize,
     params: &'a [f64],
+    /// Standard deviations of the parameters (P), by which they are varied; `None` for derivatives.
+    widths: Option<&'a [Option<f64>]>,
     propagator: &'a Propagator,
 }
 
 impl ChannelAt<'_> {
     fn predict(&self, groups: &[SampleGroup]) -> ChannelPrediction {
-        let Self { model, channel, params, propagator } = *self;
+        let Self { model, channel, propagator, .. } = *self;
         let mut samples = Vec::new();
         let mut sums: Vec<Option<(Vec<String>, YieldDerivatives<'_>)>> = vec![None; groups.len()];
         let columns = DerivativeColumns::of(model, model.channel_templates(channel));
-        let total = each_template(model, channel, params, &columns, |template, part| {
+        let total = self.each_template(&columns, |template, part| {
             let index = model.table(model.layout.template_sample)[template] as usize;
             let sample = &model.samples[index];
             for (sum, _) in sums.iter_mut().zip(groups).filter(|(_, group)| group.samples.contains(&index)) {
@@ -194,34 +211,39 @@ impl ChannelAt<'_> {
     }
 }
 
+impl ChannelAt<'_> {
+    /// Shows `visit` the yields of each template of the channel; returns their sum.
+    fn each_template<'c>(
+        &self,
+        columns: &'c DerivativeColumns,
+        mut visit: impl FnMut(usize, &YieldDerivatives<'c>),
+    ) -> YieldDerivatives<'c> {
+        let Self { model, channel, params, .. } = *self;
+        let n_bins = model.channel_bins(channel).len();
+        let mut total =
+            YieldDerivatives { columns, yields: vec![0.0; n_bins], derivatives: vec![0.0; columns.len() * n_bins] };
+        let mut part = total.clone();
+        for template in model.channel_templates(channel) {
+            derivatives(model, template, params, columns, &mut part.yields, &mut part.derivatives);
+            if let Some(widths) = self.widths {
+                half_differences(model, template, Variations { params, widths }, columns, &mut part.derivatives);
+            }
+            total.add(&part);
+            visit(template, &part);
+        }
+        total
+    }
+}
+
 /// Returns what all samples together give in the bins of `channel` at `params` (P), and the
 /// gradients: one row per bin.
 pub(crate) fn gradients(model: &Model, channel: usize, params: &[f64]) -> (Vec<f64>, SparseRows) {
     let columns = DerivativeColumns::of(model, model.channel_templates(channel));
-    let total = each_template(model, channel, params, &columns, |_, _| {});
+    let at = ChannelAt { model, channel, params, widths: None, propagator: &Propagator::unknown() };
+    let total = at.each_template(&columns, |_, _| {});
     let mut rows = SparseRows::default();
     (0..total.yields.len()).for_each(|bin| rows.push(total.row(bin)));
     (total.yields, rows)
-}
-
-/// Shows `visit` the yields of each template of `channel`; returns their sum.
-fn each_template<'a>(
-    model: &Model,
-    channel: usize,
-    params: &[f64],
-    columns: &'a DerivativeColumns,
-    mut visit: impl FnMut(usize, &YieldDerivatives<'a>),
-) -> YieldDerivatives<'a> {
-    let n_bins = model.channel_bins(channel).len();
-    let mut total =
-        YieldDerivatives { columns, yields: vec![0.0; n_bins], derivatives: vec![0.0; columns.len() * n_bins] };
-    let mut part = total.clone();
-    for template in model.channel_templates(channel) {
-        derivatives(model, template, params, columns, &mut part.yields, &mut part.derivatives);
-        total.add(&part);
-        visit(template, &part);
-    }
-    total
 }
 
 /// Yields of the bins of a channel, and their derivatives (columns × bins).

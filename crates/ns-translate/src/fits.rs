@@ -22,8 +22,61 @@ pub struct FitDocument {
     pub covariance: Option<Vec<f64>>,
     /// The correlations (P × P, by rows), if the document has them.
     pub correlation: Option<Vec<f64>>,
+    /// The checksums of all these by their names, as [`fit_checksums`] has them, if the document
+    /// has any.
+    pub checksums: Vec<(String, String)>,
     /// What the fit was made of, if the document has its provenance.
     pub origin: Option<FitOrigin>,
+}
+
+/// Returns the checksums of a fit in documents, by what they are of: `parameters` (the names,
+/// values and uncertainties) and each matrix that is there.
+///
+/// They are CRC-32 as eight hexadecimal digits. Numbers that are not finite are all alike, and so
+/// are the two zeros.
+///
+/// ```
+/// use ns_translate::{FitDocument, fit_checksums};
+/// let fit = FitDocument { par_names: vec!["mu".to_owned()], bestfit: vec![1.25], ..FitDocument::default() };
+/// let other = FitDocument { bestfit: vec![1.26], ..fit.clone() };
+/// assert_eq!(fit_checksums(&fit)[0].0, "parameters");
+/// assert_ne!(fit_checksums(&fit), fit_checksums(&other));
+/// ```
+#[must_use]
+pub fn fit_checksums(fit: &FitDocument) -> Vec<(&'static str, String)> {
+    let mut parameters = Checksum::default();
+    fit.par_names.iter().for_each(|name| parameters.add_text(name));
+    parameters.add_numbers(fit.bestfit.iter().copied());
+    parameters.add_numbers(fit.uncertainties.iter().map(|width| width.unwrap_or(f64::NAN)));
+    let of_matrix = |(name, matrix): (&'static str, &Option<Vec<f64>>)| {
+        let mut checksum = Checksum::default();
+        checksum.add_numbers(matrix.as_ref()?.iter().copied());
+        Some((name, checksum.digits()))
+    };
+    let matrices = [("covariance", &fit.covariance), ("correlation", &fit.correlation)];
+    std::iter::once(("parameters", parameters.digits())).chain(matrices.into_iter().filter_map(of_matrix)).collect()
+}
+
+/// A CRC-32 of texts and numbers.
+#[derive(Default)]
+struct Checksum(crc32fast::Hasher);
+
+impl Checksum {
+    fn add_text(&mut self, text: &str) {
+        self.0.update(&(text.len() as u64).to_le_bytes());
+        self.0.update(text.as_bytes());
+    }
+
+    fn add_numbers(&mut self, numbers: impl Iterator<Item = f64>) {
+        let same = |number: f64| if number.is_finite() { number + 0.0 } else { f64::NAN };
+        let bytes: Vec<u8> = numbers.flat_map(|number| same(number).to_bits().to_le_bytes()).collect();
+        self.0.update(&(bytes.len() as u64).to_le_bytes());
+        self.0.update(&bytes);
+    }
+
+    fn digits(self) -> String {
+        format!("{:08x}", self.0.finalize())
+    }
 }
 
 /// What a fit was made of.
@@ -86,9 +139,15 @@ fn read_fields(fit: &JsonObject<'_>) -> Result<FitDocument, JsonError> {
         uncertainties: entries(&fit.need("uncertainties")?, n, optional)?,
         covariance: matrix("covariance")?,
         correlation: matrix("correlation")?,
+        checksums: fit.get("checksums").map_or(Ok(Vec::new()), |checksums| read_checksums(&checksums))?,
         par_names,
         ..FitDocument::default()
     })
+}
+
+/// Reads texts by their names.
+fn read_checksums(checksums: &JsonCursor<'_>) -> Result<Vec<(String, String)>, JsonError> {
+    checksums.members()?.map(|(member, value)| Ok((member.key.to_string(), value.text()?.to_owned()))).collect()
 }
 
 /// Reads a list of `n` entries.

@@ -88,7 +88,7 @@ mod yaml;
 
 pub use document_text::DocumentText;
 pub use error::DocumentError;
-pub use fits::{FitDocument, FitOrigin, read_fit};
+pub use fits::{FitDocument, FitOrigin, fit_checksums, read_fit};
 pub use format::{read_document, write_document};
 pub use json::{FoundValue, JsonError, SyntaxProblem, python_json};
 pub use kind::{DocumentKind, WrongDocumentError};

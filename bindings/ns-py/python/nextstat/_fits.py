@@ -171,6 +171,9 @@ def yields(
     groups : dict, optional
         Samples to sum, with the correlations between them: names or patterns such as ``"VV*"``, by
         the name of the group. Tables have a group in place of its samples.
+    uncertainty : ``"derivative"`` or ``"half-difference"``
+        How uncertainties of parameters become those of yields: by derivatives of the yields, or by
+        half the difference of the yields one standard deviation up and down, as in cabinetry.
 
     Returns
     -------
@@ -199,7 +202,8 @@ def yields(
     given = settings(
         model, device, data=data, init=init, fixed=fixed, bounds=bounds,
         fit_channels=fit_channels, mask=mask, blind=blind, blind_above=blind_above, blind_by=blind_by,
-        fit_blinded=fit_blinded, groups=groups, multi_start=multi_start, seed=seed, threads=threads,
+        fit_blinded=fit_blinded, may_hide_all=fit is not None, groups=groups,
+        uncertainty=text("uncertainty", uncertainty), multi_start=multi_start, seed=seed, threads=threads,
     )
     return warn_of(YieldsResult(_nextstat.yields_model(model, given, text_of_fit(fit))))
 

@@ -3,7 +3,7 @@
 
 use super::StoredFitError;
 use ns_inference::linear::is_positive_semidefinite;
-use ns_translate::FitDocument;
+use ns_translate::{FitDocument, fit_checksums};
 use std::collections::HashSet;
 
 /// No parameter and no uncertainty is larger: their squares must be finite.
@@ -113,6 +113,26 @@ pub(super) fn check(fit: &FitDocument) -> Result<(), StoredFitError> {
         Matrix { fit, key: "correlation", entries: correlation, widths }.check()?;
     }
     Ok(())
+}
+
+/// Refuses numbers that are not those of their checksums. A matrix that was removed has none.
+///
+/// # Errors
+/// [`StoredFitError::Changed`]
+pub(super) fn require_unchanged(fit: &FitDocument) -> Result<(), StoredFitError> {
+    if fit.checksums.is_empty() {
+        return Ok(());
+    }
+    let is_changed = |(what, digits): &(&'static str, String)| {
+        fit.checksums.iter().any(|(known, written)| known == what && written != digits)
+    };
+    match fit_checksums(fit).iter().find(|found| is_changed(found)) {
+        None => Ok(()),
+        Some((what, _)) => {
+            let place = fit.place(&format!("/checksums/{what}"));
+            Err(StoredFitError::Changed { what: (*what).to_owned(), place })
+        }
+    }
 }
 
 fn damaged(fit: &FitDocument, problem: Damage, below: &str) -> StoredFitError {

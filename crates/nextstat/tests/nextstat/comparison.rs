@@ -5,7 +5,7 @@ use nextstat::fit::Matrices;
 use nextstat::ranking::RankingRequest;
 use nextstat::settings::Settings;
 use nextstat::stored::StoredFit;
-use nextstat::{Analysis, Blinding, CompiledModel, DataSource, Face, FitRequest, Hint, NoMonitor};
+use nextstat::{Analysis, Blinding, CompiledModel, DataSource, Face, FitRequest, Hint, NoMonitor, YieldPropagation};
 use ns_inference::Uncertainties;
 use ns_inference::ranking::{Ranking, RankingMethods};
 use ns_inference::toys::{AuxTreatment, Ensemble, ToySampler, ToySource};
@@ -69,6 +69,52 @@ fn predictions_and_chi_squared_are_those_of_cabinetry_and_pyhf() {
         let wanted = &wanted["regions"][&channel.channel]["chi_squared"];
         assert!(is_near(channel.statistic.expect("χ²"), wanted, 1e-6), "{channel:?} and {wanted}");
     }
+}
+
+#[test]
+fn half_differences_are_the_definition_of_cabinetry() {
+    let (found, _) = reference();
+    let found = &found["same_sign"];
+    let text = found["workspace"].to_string();
+    let model = CompiledModel::from_json(text.as_bytes(), &Default::default()).expect("a sound workspace");
+    let stored = StoredFit::from_json(found["fit"].to_string().as_bytes()).expect("the fit that cabinetry was given");
+    let largest = |propagation| {
+        let settings = Settings { propagation, ..Settings::default() };
+        let projected = analysis(&model, &settings).project(&stored).expect("yields").result;
+        let differences = projected.postfit.iter().flat_map(|channel| {
+            let wanted = &found["regions"][&channel.channel];
+            let number = |value: &Value| value.as_f64().expect("a number");
+            let sum = channel.total.sum_uncertainty.expect("an uncertainty") / number(&wanted["sum_uncertainty"]);
+            let bins = channel.total.uncertainties.iter().enumerate();
+            let bins = bins.map(|(b, width)| width.expect("an uncertainty") / number(&wanted["uncertainties"][b]));
+            bins.chain([sum]).map(|ratio| (ratio - 1.0).abs()).collect::<Vec<_>>()
+        });
+        differences.fold(0.0, f64::max)
+    };
+    assert!(largest(YieldPropagation::HalfDifference) < 1e-8);
+    // The systematics are not linear, so the definitions differ.
+    assert!(largest(YieldPropagation::Derivative) > 5e-3);
+}
+
+#[test]
+fn everything_may_be_hidden_where_nothing_is_fitted() {
+    let (_, model) = reference();
+    let fit = control_fit(&model);
+    let shown = analysis(&model, &Settings::default()).project(&fit).expect("yields").document();
+    let all = Blinding { bins: vec!["*".to_owned()], may_hide_all: true, ..Blinding::default() };
+    let blinded = analysis(&model, &Settings { blind: all.clone(), ..Settings::default() });
+    let hidden = blinded.project(&fit).expect("yields").document();
+    for (shown, hidden) in
+        shown["channels"].as_array().into_iter().flatten().zip(hidden["channels"].as_array().into_iter().flatten())
+    {
+        assert_eq!(shown["postfit"], hidden["postfit"]);
+        assert!(hidden["data"].as_array().expect("bins").iter().all(Value::is_null), "{hidden}");
+    }
+    // No number of the data is at hand.
+    assert!(blinded.data().main.iter().all(|count| count.is_nan()));
+    let refused = Settings { blind: Blinding { may_hide_all: false, ..all }, ..Settings::default() };
+    let message = Analysis::new(&model, &refused).expect_err("no bin to fit").to_string();
+    assert_eq!(message, "`blind` or `blind_above` leaves no bin to fit");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use nextstat::{Analysis, DataSource, FitRequest};
 use ns_core::spec::Workspace;
 use ns_inference::Uncertainties;
 use ns_testkit::random::workspace;
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// A workspace with the channel that is left out of its fit.
@@ -65,6 +66,40 @@ fn covariance_and_correlation_say_the_same() {
     document.as_object_mut().expect("an object").remove("correlation");
     let error = analysis.project(&read(&document)).expect_err("no covariance");
     assert_eq!(error.to_string(), "the fit has neither `covariance` nor `correlation`");
+}
+
+#[test]
+fn a_changed_number_is_noticed_wherever_it_is() {
+    let (whole, _) = with_region();
+    let analysis = Analysis::new(&compiled(&whole), &Settings::default()).expect("sound settings");
+    let document = analysis.fit(&request()).expect("a fit").document();
+    let read = |document: &Value| StoredFit::from_json(document.to_string().as_bytes());
+    read(&document).expect("unchanged");
+    let n = document["par_names"].as_array().expect("names").len();
+    let free = (0..n).find(|k| document["uncertainties"][*k].is_number()).expect("a free parameter");
+    let pointers = [
+        format!("/bestfit/{free}"),
+        format!("/uncertainties/{free}"),
+        format!("/covariance/{free}/{free}"),
+        format!("/correlation/{free}/{free}"),
+    ];
+    for pointer in &pointers {
+        let mut changed = document.clone();
+        let number = changed.pointer_mut(pointer).expect("a number");
+        // Too little for anything but a checksum.
+        *number = json!(number.as_f64().expect("a number") * (1.0 + 1e-9) + 1e-12);
+        let error = read(&changed).expect_err(pointer);
+        assert!(matches!(error, StoredFitError::Changed { .. }) && error.hint().is_some(), "{pointer}: {error}");
+        // Who means it removes the checksums.
+        changed.as_object_mut().expect("an object").remove("checksums");
+        read(&changed).expect("numbers of another program");
+    }
+    let mut renamed = document.clone();
+    renamed["par_names"][free] = json!("another");
+    assert!(matches!(read(&renamed), Err(StoredFitError::Changed { .. })));
+    // The same numbers, written in another way.
+    let rewritten = serde_json::to_string_pretty(&document).expect("JSON");
+    StoredFit::from_json(rewritten.as_bytes()).expect("the same numbers");
 }
 
 #[test]

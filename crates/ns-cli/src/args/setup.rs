@@ -5,11 +5,11 @@ use super::values::{Assignment, GroupPatterns, Range, assignment, count, finite,
 use super::{DeviceArgs, ModelArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::{OutputArgs, reporter};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use nextstat::blinding::{Blinding, BlindingThreshold, SignalMeasure};
 use nextstat::settings::{AsimovPoi, AsimovPoint};
 use nextstat::stored::StoredFit;
-use nextstat::{Analysis, DataSource, Settings};
+use nextstat::{Analysis, DataSource, Settings, YieldPropagation};
 use ns_translate::{DocumentSource, read_bytes};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,19 +94,43 @@ pub(crate) struct PredictionArgs {
     /// correlations between them; tables show the group in place of its samples; repeatable
     #[arg(long, value_name = "NAME=PATTERN,…", value_parser = group, help_heading = "Yields")]
     group: Vec<GroupPatterns>,
+
+    /// How the uncertainties of parameters become those of yields
+    #[arg(long, value_name = "RULE", value_enum, default_value_t, help_heading = "Yields")]
+    uncertainty: PropagationArg,
+}
+
+/// How the uncertainties of parameters become those of yields.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum PropagationArg {
+    /// By derivatives of the yields
+    #[default]
+    Derivative,
+    /// By half the difference of the yields one standard deviation up and down, as in cabinetry
+    HalfDifference,
+}
+
+impl From<PropagationArg> for YieldPropagation {
+    fn from(arg: PropagationArg) -> Self {
+        match arg {
+            PropagationArg::Derivative => Self::Derivative,
+            PropagationArg::HalfDifference => Self::HalfDifference,
+        }
+    }
 }
 
 impl HideArgs {
     /// Returns what is hidden; fits leave it out.
     pub(crate) fn blinding(&self) -> Blinding {
         let above = self.blind_above.map(|value| BlindingThreshold { value, measure: self.blind_by });
-        Blinding { bins: self.blind.clone(), above, is_fitted: false }
+        Blinding { bins: self.blind.clone(), above, ..Blinding::default() }
     }
 }
 
 impl PredictionArgs {
-    fn blinding(&self) -> Blinding {
-        Blinding { is_fitted: self.fit_blinded, ..self.hide.blinding() }
+    /// Returns what is hidden, from yields that a stored fit predicts if `is_stored`.
+    fn blinding(&self, is_stored: bool) -> Blinding {
+        Blinding { is_fitted: self.fit_blinded, may_hide_all: is_stored, ..self.hide.blinding() }
     }
 }
 
@@ -119,10 +143,20 @@ impl SetupArgs {
     /// Reads and compiles the model for an analysis on the CPU that hides some data
     /// and sums some samples.
     pub(crate) fn prediction(&self, threads: &ThreadArgs, shown: &PredictionArgs) -> Result<Analysis, CliError> {
+        self.predicting(threads, shown, shown.blinding(false))
+    }
+
+    /// Likewise for the prediction of a stored fit, which may hide all data.
+    pub(crate) fn projection(&self, threads: &ThreadArgs, shown: &PredictionArgs) -> Result<Analysis, CliError> {
+        self.predicting(threads, shown, shown.blinding(true))
+    }
+
+    fn predicting(&self, threads: &ThreadArgs, shown: &PredictionArgs, blind: Blinding) -> Result<Analysis, CliError> {
         let group = |group: &GroupPatterns| (group.name.clone(), group.patterns.clone());
         let sample_groups = shown.group.iter().map(group).collect();
-        let blind = shown.blinding();
-        self.resolved(&Settings { threads: Some(threads.count()), blind, sample_groups, ..self.settings()? })
+        let propagation = shown.uncertainty.into();
+        let settings = self.settings()?;
+        self.resolved(&Settings { threads: Some(threads.count()), blind, sample_groups, propagation, ..settings })
     }
 
     /// Reads and compiles the model for an analysis on the CPU.

@@ -54,10 +54,9 @@ impl Command for YieldsArgs {
     }
 
     fn run(self) -> Result<Status, CliError> {
-        let analysis = self.setup.prediction(&self.threads, &self.shown)?;
         match &self.from {
-            None => self.fitted(&analysis),
-            Some(path) => self.stored(&analysis, path),
+            None => self.fitted(&self.setup.prediction(&self.threads, &self.shown)?),
+            Some(path) => self.stored(&self.setup.projection(&self.threads, &self.shown)?, path),
         }
     }
 }

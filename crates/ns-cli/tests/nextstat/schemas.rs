@@ -27,6 +27,7 @@ const RUNS: &[&[&str]] = &[
     &["report", "simple.json"],
     &["report", "simple.json", "--blind", "singlechannel[0]", "--fit-blinded"],
     &["yields", "simple.json"],
+    &["yields", "simple.json", "--uncertainty", "half-difference"],
     &["scan", "simple.json", "--points", "3"],
     &[
         "scan",
@@ -92,6 +93,8 @@ const OPTIONAL: &[(&str, &[&str])] = &[
     ("", &["minima", "not_parabolic", "covariance", "correlation", "conditional_bestfit", "contours", "device"]),
     ("", &["unmatched", "unused"]),
     ("/fit", &["minima", "not_parabolic", "correlation"]),
+    ("/checksums", &["covariance", "correlation"]),
+    ("", &["p0_obs", "p0_obs_error"]),
     ("/toys/0", &["poi_uncertainty"]),
     ("/data_sets/0", &["uncertainties"]),
     ("/points/0", &["not_finite"]),
@@ -106,6 +109,7 @@ const OPTIONAL: &[(&str, &[&str])] = &[
     ("/provenance/workspaces/0", &["file"]),
     ("/provenance/map", &["file"]),
     ("/provenance/settings", &["blinded", "bounds", "fixed", "init", "interpolation", "masked", "multi_start"]),
+    ("/provenance/settings", &["propagation"]),
     // Python has the settings of toys in the provenance only.
     ("", &["ensemble", "asimov", "asimov_at", "bounds", "fixed", "interpolation", "multi_start", "workspace_sha256"]),
     ("/thrown_at", &["rule", "mu", "par_names"]),

@@ -19,7 +19,8 @@ use std::path::Path;
 /// Returns the yields at the starting values.
 fn prefit(model: &Model, options: &FitOptions) -> Vec<ChannelPrediction> {
     let groups = groups(model);
-    let request = PredictionRequest { model, groups: &groups, threads: parallel::all_threads() };
+    let request =
+        PredictionRequest { model, groups: &groups, propagation: Default::default(), threads: parallel::all_threads() };
     yields::prefit(&Problem::new(model, &mut CpuLikelihood::new(model), options), request)
 }
 
@@ -39,7 +40,8 @@ fn fit_and_predict(model: &Model, options: &FitOptions) -> (FitResult, Vec<Chann
     let result = fit(&mut Problem::new(model, &mut likelihood, options));
     let mut problem = Problem::new(model, &mut likelihood, options);
     let groups = groups(model);
-    let request = PredictionRequest { model, groups: &groups, threads: parallel::all_threads() };
+    let request =
+        PredictionRequest { model, groups: &groups, propagation: Default::default(), threads: parallel::all_threads() };
     let after = yields::postfit(&mut problem, &result, request);
     (result, after)
 }
@@ -123,7 +125,11 @@ fn any_number_of_threads_gives_the_same_bits() {
         let mut problem = Problem::new(&model, &mut likelihood, &options);
         let groups = groups(&model);
         let threads = n.try_into().expect("not zero");
-        yields::postfit(&mut problem, &result, PredictionRequest { model: &model, groups: &groups, threads })
+        yields::postfit(
+            &mut problem,
+            &result,
+            PredictionRequest { model: &model, groups: &groups, propagation: Default::default(), threads },
+        )
     };
     assert_eq!(with(1), with(5));
 }

@@ -125,7 +125,7 @@ class FitResult(Result):
         found = super()._document()
         if not found.get("not_parabolic"):
             found.pop("not_parabolic", None)
-        return found
+        return {**found, "checksums": _checksums(found)}
 
     def value(self, name: str) -> float:
         """Returns the best-fit value of the parameter `name`."""
@@ -208,6 +208,12 @@ _LATER: dict[str, Callable[[RawFit], dict[str, Any]]] = {
     "mle_parameters": lambda later: {"mle_parameters": later.mle_parameters()},
     "warnings": lambda later: {"warnings": later.warnings()},
 }
+
+
+def _checksums(document: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the checksums of the names and numbers of a fit, by what they are of."""
+    matrices = {"covariance": None, "correlation": None}
+    return _nextstat.fit_checksums({**matrices, **document})
 
 
 def _correlation(covariance: ndarray) -> ndarray:
@@ -389,6 +395,7 @@ class ReportResult(Result):
     def _document(self) -> dict[str, Any]:
         fit = self.fit._document()
         fit.pop("covariance")
+        fit["checksums"] = _checksums(fit)
         return {
             "fit": fit,
             "pulls": fit.pop("pulls"),
