@@ -179,3 +179,24 @@ def test_wrong_types_are_refused(pair):
         nextstat.combine(pair, map=MAP, join="outer")
     with pytest.raises(TypeError, match="a list or a dictionary"):
         nextstat.combine("a.json")
+
+
+def test_a_map_names_the_files_of_the_workspaces(pair, tmp_path):
+    folder = tmp_path / "maps"
+    folder.mkdir()
+    for name, workspace in zip("AB", pair):
+        (folder / f"{name}.json").write_text(json.dumps(workspace), "utf-8")
+    named = {**MAP, "analyses": {"A": "A.json", "B": {"file": "B.json"}}}
+    (folder / "map.json").write_text(json.dumps(named), "utf-8")
+    # Files are those beside the map, wherever the work is done.
+    found = nextstat.combine(map=folder / "map.json")
+    wanted = nextstat.combine({"A": folder / "A.json", "B": folder / "B.json"}, map=MAP)
+    assert found.workspace == wanted.workspace
+    text = nextstat.command(["combine", "--map", str(folder / "map.json")]).output
+    assert nextstat.digest(text) == nextstat.digest(found.workspace)
+    (folder / "map.json").write_text(json.dumps({**named, "analyses": {"A": "A.json", "B": "C.json"}}), "utf-8")
+    with pytest.raises(FileNotFoundError, match=r"C\.json"):
+        nextstat.combine(map=folder / "map.json")
+    with pytest.raises(nextstat.WorkspaceError, match="the map has no `analyses`") as refused:
+        nextstat.combine(map=MAP)
+    assert "their files in the map" in refused.value.hint

@@ -25,6 +25,7 @@ use ns_translate::workspace::{
 use ns_translate::{DocumentError, DocumentSource, read_bytes};
 use serde_json::{Value, json};
 use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 /// A workspace to combine or to split.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,6 +84,9 @@ pub struct CombinationMap {
     file: Option<String>,
     /// In backticks, for messages.
     name: Option<String>,
+    /// Where the files that the map names are; the working directory for a map that is not from a
+    /// file.
+    folder: PathBuf,
 }
 
 impl CombinationMap {
@@ -93,7 +97,31 @@ impl CombinationMap {
     pub fn load(source: &DocumentSource) -> Result<Self, DocumentError> {
         let map = CorrelationMap::from_bytes(&read_bytes(source)?, MapSyntax::of(source));
         let map = map.map_err(|error| DocumentError::from(error).in_file(&source.name()))?;
-        Ok(Self { map, file: Some(file_name(source)), name: Some(source.name()) })
+        let folder = match source {
+            DocumentSource::Path(path) => path.parent().map(Path::to_owned).unwrap_or_default(),
+            DocumentSource::Stdin => PathBuf::new(),
+        };
+        Ok(Self { map, file: Some(file_name(source)), name: Some(source.name()), folder })
+    }
+
+    /// Returns the files of the workspaces that the map names.
+    ///
+    /// # Errors
+    /// A map without workspaces, or with one without a file.
+    pub fn files(&self) -> Result<Vec<PathBuf>, Error> {
+        let files = self.map.files().map_err(|error| self.error(error))?;
+        Ok(files.into_iter().map(|file| self.folder.join(file)).collect())
+    }
+
+    /// Reads the workspaces that the map names.
+    fn inputs(&self) -> Result<Vec<CombinationInput>, Error> {
+        let files = self.map.files().map_err(|error| self.error(error))?;
+        let input = |file: String| {
+            let input = CombinationInput::load(&DocumentSource::Path(self.folder.join(&file)))?;
+            // The map finds the workspace by this name.
+            Ok(CombinationInput { file: Some(file), ..input })
+        };
+        files.into_iter().map(input).collect()
     }
 
     /// Reads the text of a map in YAML.
@@ -113,7 +141,7 @@ impl CombinationMap {
     }
 
     fn from_text(text: &[u8], syntax: MapSyntax) -> Result<Self, DocumentError> {
-        Ok(Self { map: CorrelationMap::from_bytes(text, syntax)?, file: None, name: None })
+        Ok(Self { map: CorrelationMap::from_bytes(text, syntax)?, file: None, name: None, folder: PathBuf::new() })
     }
 
     /// Returns an error that the map has a part in, with the file of the map if it has a place
@@ -165,16 +193,17 @@ impl Combination {
     }
 }
 
-/// Combines workspaces one after the other, or all at once as a map says.
+/// Combines workspaces one after the other, or all at once as a map says; without workspaces those
+/// that the map names, whose files are relative to its own.
 ///
 /// # Errors
-/// Workspaces that do not fit each other, and those of [`combine_by_map`].
+/// Workspaces that do not fit each other, files that cannot be read, and those of
+/// [`combine_by_map`].
 pub fn combine(inputs: Vec<CombinationInput>, request: &CombineRequest) -> Result<Combination, Error> {
-    if inputs.is_empty() {
-        return Err(Error::NothingToCombine);
-    }
     match &request.map {
+        Some(map) if inputs.is_empty() => by_map(map.inputs()?, map),
         Some(map) => by_map(inputs, map),
+        None if inputs.is_empty() => Err(Error::NothingToCombine),
         None => by_name(&inputs, request),
     }
 }

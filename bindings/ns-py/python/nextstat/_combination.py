@@ -22,7 +22,7 @@ __all__ = ["combine", "decorrelate"]
 
 @hinted
 def combine(
-    workspaces: Sequence[Document] | Mapping[str, Document],
+    workspaces: Sequence[Document] | Mapping[str, Document] = (),
     *,
     map: Document | None = None,
     join: str | None = None,
@@ -34,7 +34,8 @@ def combine(
     ----------
     workspaces : sequence or dict
         Paths, JSON texts or dictionaries; of a dictionary the keys are the labels that the map and
-        the report use. The label of a path is the name of its file without extension.
+        the report use. The label of a path is the name of its file without extension. If not
+        given, they are those whose files the map names, relative to its own file.
     map : path or dict, optional
         The correlation map: a file (YAML, or JSON if its name ends in ``.json``) or a dictionary.
         Its keys are on the page on files. It makes one measurement.

@@ -10,6 +10,7 @@ use crate::output::{OutputArgs, Reporter, combination, write_json, write_report}
 use crate::status::Status;
 use clap::{Args, ValueEnum};
 use nextstat::combination::{CombinationInput, CombinationMap, CombineRequest, combine};
+use nextstat::number::counted;
 use ns_translate::DocumentSource;
 use ns_translate::workspace::{ChannelJoin, WorkspaceCounts, WorkspaceDocument, WorkspaceJoin};
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 pub(crate) struct CombineArgs {
     /// Workspaces, plain or compressed, combined one after the other; `-` reads standard input, and
-    /// so does a missing second one
+    /// so does a missing second one; without any those whose files the map names
     #[arg(value_name = "WORKSPACE", value_parser = source())]
     workspaces: Vec<DocumentSource>,
 
@@ -49,9 +50,12 @@ pub(crate) struct CombineArgs {
 }
 
 impl CombineArgs {
-    /// Returns the workspaces, at least two.
+    /// Returns the workspaces, at least two, or none if the map names them.
     fn sources(&self) -> Result<Vec<DocumentSource>, CliError> {
         let mut sources = self.workspaces.clone();
+        if sources.is_empty() && self.map.is_some() {
+            return Ok(sources);
+        }
         while sources.len() < 2 {
             sources.push(named_or_piped(None)?);
         }
@@ -97,7 +101,15 @@ impl Command for CombineArgs {
     fn run(self) -> Result<Status, CliError> {
         let request = self.request()?;
         let load = |source: &DocumentSource| CombinationInput::load(source).map_err(CliError::NotRewritable);
-        let inputs = self.sources()?.iter().map(load).collect::<Result<_, _>>()?;
+        let inputs: Vec<CombinationInput> = self.sources()?.iter().map(load).collect::<Result<_, _>>()?;
+        if let Some(map) = request.map.as_ref().filter(|_| inputs.is_empty()) {
+            let (read, output) = (map.files()?, self.output.output_file.as_ref());
+            Files::default()
+                .reading_paths(&read)
+                .writing(output)
+                .writing(self.report.as_ref())
+                .require_other_output()?;
+        }
         let made = combine(inputs, &request)?;
         write_json(&made.workspace, &self.output)?;
         write_report(&made.document(), self.report.as_deref())?;
@@ -112,6 +124,6 @@ impl Command for CombineArgs {
 pub(super) fn counts(document: &WorkspaceDocument) -> String {
     let WorkspaceCounts { channels, samples, modifiers, measurements } = document.counts();
     let parts = [(channels, "channel"), (samples, "sample"), (modifiers, "modifier"), (measurements, "measurement")];
-    let parts = parts.map(|(n, what)| format!("{n} {what}{}", if n == 1 { "" } else { "s" }));
+    let parts = parts.map(|(n, what)| counted(n, what));
     format!("{}\n", parts.join(", "))
 }

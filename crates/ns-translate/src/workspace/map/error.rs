@@ -34,6 +34,15 @@ pub enum MapProblem {
     /// A setting that pyhf does not have.
     #[error(transparent)]
     Setting(PyhfError),
+    /// A map without workspaces, where it should name them.
+    #[error("no workspaces were named, and the map has no `analyses`")]
+    NoAnalyses,
+    /// A workspace without a file, where the map should name it.
+    #[error("no workspaces were named, and the map has no file for `{label}`")]
+    NoFile {
+        /// Its label.
+        label: String,
+    },
     /// A name without a character.
     #[error("a name is empty")]
     EmptyName,
@@ -368,6 +377,9 @@ impl MapProblem {
             Self::TwoRules { is_exact: false, .. } => "a rule with the exact name precedes patterns",
             Self::LabelTwice { .. } | Self::AmbiguousFile { .. } => {
                 "give them labels in the map: `analyses: {LABEL: path/of/file.json}`"
+            }
+            Self::NoAnalyses | Self::NoFile { .. } => {
+                "name the workspaces, or their files in the map: `analyses: {LABEL: path/of/file.json}`"
             }
             Self::ChannelInBoth { .. } => "rename it in one of them with `nextstat rename --channel`",
             Self::Wildcards { .. } => {

@@ -39,6 +39,21 @@ impl CorrelationMap {
     pub fn sha256(&self) -> &str {
         &self.sha256
     }
+
+    /// Returns the files of the workspaces as the map names them.
+    ///
+    /// # Errors
+    /// A map without workspaces, or with one without a file.
+    pub fn files(&self) -> Result<Vec<String>, MapError> {
+        if self.analyses.is_empty() {
+            return Err(MapError { problem: MapProblem::NoAnalyses, place: None });
+        }
+        let file = |entry: &AnalysisEntry| match &entry.file {
+            Some(file) => Ok(file.text.clone()),
+            None => Err(entry.label.error(MapProblem::NoFile { label: entry.label.text.clone() })),
+        };
+        self.analyses.iter().map(file).collect()
+    }
 }
 
 /// What happens to a name that several workspaces have and no rule mentions.
