@@ -1,14 +1,16 @@
 //! Fits of many data sets, bootstrap replicas, and the covariance of two analyses.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
-use nextstat::Answer;
 use nextstat::alarm::Alarm;
 use nextstat::bootstrap::{BootstrapError, BootstrapRequest};
-use nextstat::fits::FitsRequest;
+use nextstat::fits::{FitsRequest, FitsSummary, read_files};
 use nextstat::replicas::{ReplicaFits, replica_covariance};
+use nextstat::toys::outcome;
 use ns_inference::data_sets::DataSetFit;
 use ns_inference::minimize::Outcome;
+use ns_translate::toys::DataSetRecord;
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
@@ -84,20 +86,39 @@ fn fits_model<'py>(
         })?;
         run.answer()
     })?;
-    let document = summary_fields(py, &answer)?;
+    let document = summary_fields(py, &answer.result)?;
     fits.write(&document, n_params)?;
     annotate(&analysis, &document)?;
     Ok(document)
 }
 
 /// Returns the entries of the command's document without the fits, the correlations as an array.
-fn summary_fields<'py>(py: Python<'py>, answer: &Answer<nextstat::fits::FitsSummary>) -> PyResult<Bound<'py, PyDict>> {
-    let document = fields(py, &answer.result_document())?;
+fn summary_fields<'py>(py: Python<'py>, summary: &FitsSummary) -> PyResult<Bound<'py, PyDict>> {
+    let document = fields(py, &summary.document_fields())?;
     for key in ["data_sets", "converged"] {
         document.del_item(key)?;
     }
-    document.set_item("correlation", rows_as_array(py, answer.result.correlation())?)?;
-    document.set_item("alarm", answer.result.alarm())?;
+    document.set_item("correlation", rows_as_array(py, summary.correlation())?)?;
+    document.set_item("alarm", summary.alarm())?;
+    Ok(document)
+}
+
+/// Reads the fits of a file, or of the files of all shards of a run.
+#[pyfunction]
+fn load_fits(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Bound<'_, PyDict>> {
+    let mut records = Vec::new();
+    let summary = py
+        .detach(|| read_files(&paths, |record| records.push(record)))
+        .map_err(|problem| error::fits_file(py, &problem))?;
+    let n_params = summary.parameters().len();
+    let has_uncertainties = records.first().is_some_and(|record| record.uncertainties.is_some());
+    let mut fits = Fits::new(records.len(), n_params, has_uncertainties)?;
+    for DataSetRecord { data_set, status, twice_nll, bestfit, uncertainties } in records {
+        fits.push(&DataSetFit { data_set, outcome: outcome(status), twice_nll, bestfit, uncertainties });
+    }
+    let document = summary_fields(py, &summary)?;
+    fits.write(&document, n_params)?;
+    document.set_item("measurement", summary.measurement())?;
     Ok(document)
 }
 
@@ -261,6 +282,7 @@ fn rows_as_array(py: Python<'_>, rows: Vec<Vec<Option<f64>>>) -> PyResult<Bound<
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fits_model, module)?)?;
+    module.add_function(wrap_pyfunction!(load_fits, module)?)?;
     module.add_function(wrap_pyfunction!(bootstrap_histograms, module)?)?;
     module.add_function(wrap_pyfunction!(bootstrap_weights, module)?)?;
     module.add_function(wrap_pyfunction!(replica_covariance_of, module)?)

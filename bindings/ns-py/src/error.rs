@@ -2,6 +2,7 @@
 
 use nextstat::error::SettingsError;
 use nextstat::exclusion::ExclusionError;
+use nextstat::fits::FitsFileError;
 use nextstat::tables::TableError;
 use nextstat::{Face, Hint};
 use ns_compute::accel::AccelError;
@@ -177,6 +178,11 @@ pub(crate) fn exclusion(py: Python<'_>, error: &ExclusionError) -> PyErr {
         _ => ParameterError::new_err(error.to_string()),
     };
     with_hint(py, made, error.hint(Face::Library))
+}
+
+/// Returns the exception of files that do not have the fits of data sets.
+pub(crate) fn fits_file(py: Python<'_>, error: &FitsFileError) -> PyErr {
+    with_hint(py, ToyError::new_err(full_message(error)), error.hint())
 }
 
 /// Returns the exception of a document without such a table.

@@ -242,3 +242,28 @@ def test_replicas_of_different_numbers_have_no_covariance():
     refused(nextstat.ParameterError, lambda: nextstat.replica_covariance(a, b))
     refused(TypeError, lambda: nextstat.replica_covariance(a, a.bestfit))
     refused(nextstat.ParameterError, lambda: nextstat.replica_covariance(a, a).value("nu", "mu"))
+
+
+def test_fits_are_read_from_the_file_or_the_shards_of_a_run(root, tmp_path):
+    model = nextstat.load_workspace(root / "examples/simple.json")
+    data = nextstat.throw_toys(model, model.init, n_toys=7, seed=3)
+    np.save(tmp_path / "data.npy", data)
+
+    def run(name, *more):
+        words = ["fits", root / "examples/simple.json", "--data", tmp_path / "data.npy", "--uncertainties", "-o", tmp_path / name, *more]
+        nextstat.command([str(word) for word in words])
+        return tmp_path / name
+
+    wanted = nextstat.fits(model, data, uncertainties=True)
+    shards = [run(f"{k}.npy", "--shard", f"{k}/3") for k in (3, 1, 2)]
+    for found in (nextstat.load_fits(run("whole.npy")), nextstat.load_fits(shards)):
+        assert found == wanted and found.provenance is None
+        assert found.uncertainties.tobytes() == wanted.uncertainties.tobytes()
+    # A part of the parameters, by name.
+    some = nextstat.load_fits(run("some.npy", "--parameter", "mu"))
+    assert some.par_names == ("mu",) and (some.values("mu") == wanted.values("mu")).all()
+    with pytest.raises(nextstat.ToyError, match="shard 2 of 3"):
+        nextstat.load_fits(shards[:2])
+    (tmp_path / "whole.npy").write_bytes((tmp_path / "whole.npy").read_bytes()[:-3])
+    with pytest.raises(nextstat.ToyError, match=r"whole\.npy` is damaged"):
+        nextstat.load_fits(tmp_path / "whole.npy")

@@ -6,7 +6,8 @@
 
 use crate::answer::{Answer, Document};
 use crate::data_sets::DataSets;
-use crate::toys::status;
+use crate::document::to_document;
+use crate::toys::{ToyPart, status};
 use crate::{Analysis, Error};
 use ns_inference::data_sets::{DataSetFit, DataSetFitter, DataTable};
 use ns_inference::monitor::Monitor;
@@ -14,12 +15,15 @@ use ns_inference::toys::{RunStatus, ToyRun};
 use ns_inference::{FitOptions, FitResult, Problem, Uncertainties, fit};
 use ns_translate::NumberTable;
 use ns_translate::digest::sha256_of_numbers;
-use ns_translate::toys::{DataSetRecord, DataSetRecordFormat, Shard, ToyRunIdentity};
-use serde_json::{Value, json};
+use ns_translate::toys::{DataSetRecord, DataSetRecordFormat, Shard, ToyFileError, ToyRunIdentity, merge};
+use serde_json::{Map, Value, json};
+use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 mod summary;
 
+use summary::NominalFit;
 pub use summary::{FitsSummary, ParameterSummary};
 
 /// The kind of files of fits of data sets.
@@ -55,13 +59,15 @@ pub struct FitsRequest {
     pub parameters: Vec<String>,
     /// Whether to compute the standard deviations of the parameters in every data set.
     pub uncertainties: bool,
+    /// Which of the data sets to fit.
+    pub part: ToyPart,
 }
 
 impl FitsRequest {
     /// Asks for the best fits of `data`, with all parameters.
     #[must_use]
     pub fn new(data: NumberTable) -> Self {
-        Self { data: Arc::new(data), parameters: Vec::new(), uncertainties: false }
+        Self { data: Arc::new(data), parameters: Vec::new(), uncertainties: false, part: ToyPart::Shard(Shard::WHOLE) }
     }
 }
 
@@ -80,9 +86,13 @@ impl Analysis {
         let nominal = fit(&mut Problem::new(self.model(), &mut self.likelihood()?, &options));
         let format = DataSetRecordFormat { n_parameters: written.len(), has_uncertainties: request.uncertainties };
         let start = self.start_of_fits(&nominal);
-        let identity = self.identity_of_fits(&data, &start, &written, format);
-        let summary = FitsSummary::new(self.model(), &nominal, &written, &identity);
-        Ok(DataSetFits { analysis: self.clone(), data, start, written, format, identity, summary })
+        let nominal = NominalFit::new(&nominal, &written);
+        let mut settings = self.settings_of_fits(&data, &start, &written);
+        settings.insert("nominal".to_owned(), to_document(&nominal));
+        let identity = self.identity_of(KIND, settings, format.layout(), data.n_sets(), request.part.shard());
+        let range = request.part.range(data.n_sets());
+        let summary = FitsSummary::new(&identity, nominal, range.end - range.start);
+        Ok(DataSetFits { analysis: self.clone(), data, start, written, format, identity, range, summary })
     }
 
     /// Returns where the fits of data sets start (P): at the best fit to the nominal data, or at
@@ -94,13 +104,8 @@ impl Analysis {
         self.options().start.clone().unwrap_or_else(|| self.model().parameters.init.clone())
     }
 
-    fn identity_of_fits(
-        &self,
-        data: &DataSets,
-        start: &[f64],
-        written: &[usize],
-        format: DataSetRecordFormat,
-    ) -> ToyRunIdentity {
+    /// Returns the settings that the fits depend on.
+    fn settings_of_fits(&self, data: &DataSets, start: &[f64], written: &[usize]) -> Map<String, Value> {
         let mut settings = self.run_settings();
         let names: Vec<&String> = written.iter().map(|&i| &self.model().parameters.names[i]).collect();
         let table = data.table();
@@ -110,7 +115,7 @@ impl Analysis {
             ("n_columns".to_owned(), json!(table.n_columns)),
             ("parameters".to_owned(), json!(names)),
         ]);
-        self.identity_of(KIND, settings, format.layout(), data.n_sets(), Shard::WHOLE)
+        settings
     }
 }
 
@@ -124,6 +129,7 @@ pub struct DataSetFits {
     written: Vec<usize>,
     format: DataSetRecordFormat,
     identity: ToyRunIdentity,
+    range: Range<u64>,
     summary: FitsSummary,
 }
 
@@ -161,7 +167,7 @@ impl DataSetFits {
 
     /// Counts the next data set, which was fitted before, so that it is not fitted again.
     pub fn resume(&mut self, record: &DataSetRecord) {
-        self.summary.add(record.status, &record.bestfit);
+        self.summary.add(record);
     }
 
     /// Fits the data sets that are left, and passes the fits to `sink`, in order and many at a
@@ -175,15 +181,15 @@ impl DataSetFits {
         mut sink: impl FnMut(&Self, Vec<DataSetFit>) -> Result<(), E>,
     ) -> Result<RunStatus, E> {
         let mut summary = self.summary.clone();
-        let n_sets = self.data.n_sets();
-        let run = ToyRun { whole: Some([0, n_sets]), ..self.analysis.run(monitor)? };
+        let Range { start: first, end } = self.range;
+        let run = ToyRun { whole: Some([first, end]), ..self.analysis.run(monitor)? };
         let likelihood = self.analysis.likelihood()?;
         let mut written = Vec::with_capacity(self.written.len());
-        let ended = self.fitter().run(&likelihood, summary.n_done()..n_sets, &run, |fits| {
+        let ended = self.fitter().run(&likelihood, first + summary.n_done()..end, &run, |fits| {
             for fit in &fits {
                 written.clear();
                 written.extend(self.written.iter().map(|&i| fit.bestfit[i]));
-                summary.add(status(fit.outcome), &written);
+                summary.count(status(fit.outcome), &written);
             }
             sink(self, fits)
         })?;
@@ -220,6 +226,42 @@ impl Document for FitsSummary {
     /// Returns the summary; `data_sets` is empty, because fits went to the sink.
     fn fields(answer: &Answer<Self>) -> Value {
         answer.result.document_fields()
+    }
+}
+
+/// Reads the fits of a file, or of the files of all shards of a run in any order, and passes them
+/// to `receive` in the order of the data sets. Returns their summary.
+///
+/// # Errors
+/// Files that are not complete, not sound, not of one run, or not of fits of data sets.
+pub fn read_files(paths: &[PathBuf], receive: impl FnMut(DataSetRecord)) -> Result<FitsSummary, FitsFileError> {
+    FitsSummary::of_files(&merge(paths)?, receive)
+}
+
+/// Files that do not have the fits of data sets.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FitsFileError {
+    /// Files that are not complete, not sound or not of one run.
+    #[error(transparent)]
+    File(#[from] ToyFileError),
+    /// Files of toys.
+    #[error("the file has toys, not fits of data sets")]
+    Toys,
+    /// Files whose document lacks the fit to the nominal data, as those of earlier versions do.
+    #[error("the document beside the file does not have the fit to the nominal data")]
+    NoNominal,
+}
+
+impl FitsFileError {
+    /// Returns one line of advice, or `None`.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::File(error) => error.hint(),
+            Self::Toys => Some("`nextstat.load_toys` and `nextstat toys merge` read toys".to_owned()),
+            Self::NoNominal => Some("fit the data sets again, with `nextstat fits`".to_owned()),
+        }
     }
 }
 

@@ -385,6 +385,18 @@ pub fn row(fit: &ToyFitRecord) -> Value {
     row
 }
 
+/// Returns the outcome that a status of a file stands for.
+#[must_use]
+pub fn outcome(status: ToyFitStatus) -> Outcome {
+    match status {
+        ToyFitStatus::Converged => Outcome::Converged,
+        ToyFitStatus::IterationLimit => Outcome::IterationLimit,
+        ToyFitStatus::Stalled => Outcome::Stalled,
+        ToyFitStatus::Saddle => Outcome::Saddle,
+        ToyFitStatus::NotFinite => Outcome::NotFinite,
+    }
+}
+
 /// Returns the status that files and documents have for an outcome.
 pub(crate) fn status(outcome: Outcome) -> ToyFitStatus {
     match outcome {

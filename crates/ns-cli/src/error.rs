@@ -3,6 +3,8 @@
 use nextstat::data_sets::DataSetsError;
 use nextstat::error::SettingsError;
 use nextstat::exclusion::ExclusionError;
+use nextstat::fits::FitsFileError;
+use nextstat::full_report::NotAPage;
 use nextstat::schema::UnknownSchema;
 use nextstat::stored::StoredFitError;
 use nextstat::tables::TableError;
@@ -108,9 +110,14 @@ pub(crate) enum CliError {
         /// The problem.
         error: DataSetsError,
     },
-    /// Fits that are not divided into shards.
-    #[error("{name} has fits of data sets, which are not divided into shards")]
-    NotDivided { name: String },
+    /// Files that do not have the fits of data sets.
+    #[error("in {name}: {error}")]
+    FitsFile {
+        /// The first file in backticks.
+        name: String,
+        /// The problem.
+        error: FitsFileError,
+    },
     /// A file of toys that cannot be written, continued or merged.
     #[error(transparent)]
     ToyFile(#[from] ToyFileError),

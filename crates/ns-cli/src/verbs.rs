@@ -25,6 +25,7 @@ mod inspect;
 mod limit;
 mod limit_scan;
 mod man;
+mod merge;
 mod patchset;
 mod prune;
 mod ranking;

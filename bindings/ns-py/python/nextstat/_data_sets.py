@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import TYPE_CHECKING, Any
 
 from . import _nextstat
-from ._arguments import count, flag, settings
+from ._arguments import count, flag, path_of, settings
 from ._errors import shown
 from ._keywords import hinted
 from ._nextstat import ParameterError
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from ._nextstat import Model
     from ._progress import Progress
 
-__all__ = ["bootstrap", "bootstrap_weights", "fits", "replica_covariance"]
+__all__ = ["bootstrap", "bootstrap_weights", "fits", "load_fits", "replica_covariance"]
 
 #: Replicas have numbers of 32 bits.
 _MOST_REPLICAS = 2**32 - 1
@@ -91,6 +93,30 @@ def fits(
     wants = flag("uncertainties", uncertainties)
     watched = progress_of(progress, "fit")
     return warn_of(FitsResult(_nextstat.fits_model(model, given, data, wants, watched)))
+
+
+def load_fits(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> FitsResult:
+    """Reads fits of data sets from a NumPy file, or from the files of all shards of a run.
+
+    `nextstat fits --output-file` and `nextstat fits merge` write such files. The result has the
+    parameters that the file has, and no provenance: the document beside the file has the settings.
+
+    Examples
+    --------
+    >>> import nextstat
+    >>> with open("data.txt", "w") as file:
+    ...     print("57 63", "51 48", "66 70", sep="\\n", file=file)
+    >>> arguments = ["fits", "examples/simple.json", "--data", "data.txt", "-o", "fits.npy"]
+    >>> _ = nextstat.command(arguments)
+    >>> nextstat.load_fits("fits.npy").values("mu").round(4).tolist()
+    [0.7236, 0.0, 1.4395]
+    """
+    is_single = isinstance(path, (str, os.PathLike)) or not hasattr(path, "__iter__")
+    paths = [path_of("path", one) for one in ([path] if is_single else path)]
+    for one in paths:
+        if not os.path.exists(one):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), one)
+    return FitsResult(_nextstat.load_fits(paths))
 
 
 @hinted

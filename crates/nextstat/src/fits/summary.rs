@@ -1,13 +1,13 @@
 //! Counts, means, standard deviations and correlations over the fits of many data sets.
 
+use super::{FitsFileError, KIND};
 use crate::Document;
 use crate::document::about;
 use crate::fit_counts::FitCounts;
-use ns_core::Model;
 use ns_inference::FitResult;
 use ns_inference::replicas::ReplicaMoments;
-use ns_translate::toys::{ToyFitStatus, ToyRunIdentity};
-use serde::Serialize;
+use ns_translate::toys::{DataSetRecord, DataSetRecordFormat, MergedToys, ToyFitStatus, ToyRunIdentity};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// A parameter over the data sets whose fits converged.
@@ -40,40 +40,90 @@ pub struct FitsSummary {
     nominal: NominalFit,
 }
 
-/// The fit to the nominal data, with the written parameters (W).
-#[derive(Debug, Clone)]
-struct NominalFit {
+/// The fit to the nominal data, with the written parameters (W), as the document beside a file has
+/// it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct NominalFit {
     converged: bool,
-    twice_nll: f64,
-    bestfit: Vec<f64>,
+    twice_nll: Option<f64>,
+    bestfit: Vec<Option<f64>>,
     uncertainties: Vec<Option<f64>>,
     warnings: Vec<String>,
 }
 
-impl FitsSummary {
-    /// Starts the summary of the run `identity`, of which the parameters `written` (W) are kept.
-    pub(super) fn new(model: &Model, nominal: &FitResult, written: &[usize], identity: &ToyRunIdentity) -> Self {
-        let poi = model.poi().and_then(|poi| written.iter().position(|&i| i == poi));
-        let nominal = NominalFit {
-            converged: nominal.converged,
-            twice_nll: nominal.twice_nll,
-            bestfit: written.iter().map(|&i| nominal.bestfit[i]).collect(),
-            uncertainties: written.iter().map(|&i| nominal.uncertainties[i]).collect(),
-            warnings: nominal.warnings.clone(),
-        };
+impl NominalFit {
+    /// Keeps the parameters `written` (W) of a fit.
+    pub(super) fn new(fit: &FitResult, written: &[usize]) -> Self {
+        let finite = |value: f64| Some(value).filter(|value| value.is_finite());
         Self {
-            measurement: model.measurement.clone(),
-            data_sha256: identity.settings.get("data_sha256").cloned().unwrap_or_default(),
-            counts: FitCounts::new(identity.n_toys),
-            moments: ReplicaMoments::new(written.len()),
-            names: written.iter().map(|&i| model.parameters.names[i].clone()).collect(),
-            poi,
+            converged: fit.converged,
+            twice_nll: finite(fit.twice_nll),
+            bestfit: written.iter().map(|&i| finite(fit.bestfit[i])).collect(),
+            uncertainties: written.iter().map(|&i| fit.uncertainties[i]).collect(),
+            warnings: fit.warnings.clone(),
+        }
+    }
+}
+
+impl FitsSummary {
+    /// Starts the summary of `n_wanted` fits of the run `identity`.
+    pub(super) fn new(identity: &ToyRunIdentity, nominal: NominalFit, n_wanted: u64) -> Self {
+        let setting = |key: &str| identity.settings.get(key);
+        let text = |key: &str| setting(key).and_then(Value::as_str).map(str::to_owned);
+        let names = setting("parameters").and_then(Value::as_array).into_iter().flatten();
+        let names: Vec<String> = names.filter_map(|name| name.as_str().map(str::to_owned)).collect();
+        Self {
+            measurement: text("measurement").unwrap_or_default(),
+            data_sha256: setting("data_sha256").cloned().unwrap_or_default(),
+            counts: FitCounts::new(n_wanted),
+            moments: ReplicaMoments::new(names.len()),
+            poi: text("poi").and_then(|poi| names.iter().position(|name| *name == poi)),
+            names,
             nominal,
         }
     }
 
+    /// Reads the fits of the joined files of a run, passes them to `receive`, and returns their
+    /// summary.
+    ///
+    /// # Errors
+    /// Files of toys, a document without the fit to the nominal data, or the file system.
+    pub fn of_files(merged: &MergedToys, mut receive: impl FnMut(DataSetRecord)) -> Result<Self, FitsFileError> {
+        let identity = &merged.identity;
+        if identity.kind != KIND {
+            return Err(FitsFileError::Toys);
+        }
+        let nominal = identity.settings.get("nominal").cloned().unwrap_or_default();
+        let nominal: NominalFit = serde_json::from_value(nominal).map_err(|_| FitsFileError::NoNominal)?;
+        let mut summary = Self::new(identity, nominal, identity.n_toys);
+        let n = summary.names.len();
+        let lists = [summary.nominal.bestfit.len(), summary.nominal.uncertainties.len()];
+        let format = DataSetRecordFormat::of(identity);
+        if lists != [n; 2] || format.n_parameters != n || format.layout() != identity.layout {
+            return Err(FitsFileError::NoNominal);
+        }
+        merged.read(|bytes| {
+            let record = format.decode(bytes);
+            summary.add(&record);
+            receive(record);
+            true
+        })?;
+        Ok(summary)
+    }
+
+    /// Returns the name of the measurement.
+    #[must_use]
+    pub fn measurement(&self) -> &str {
+        &self.measurement
+    }
+
+    /// Counts a fit that a file has.
+    pub(super) fn add(&mut self, record: &DataSetRecord) {
+        self.count(record.status, &record.bestfit);
+    }
+
     /// Counts a fit with these values of the written parameters (W).
-    pub(super) fn add(&mut self, status: ToyFitStatus, bestfit: &[f64]) {
+    pub(super) fn count(&mut self, status: ToyFitStatus, bestfit: &[f64]) {
         self.counts.add(status);
         if status == ToyFitStatus::Converged {
             self.moments.add(bestfit);
@@ -135,7 +185,7 @@ impl FitsSummary {
         let is_known = |_: &f64| self.nominal.converged;
         let one = |(i, name): (usize, &String)| ParameterSummary {
             parameter: name.clone(),
-            bestfit: Some(self.nominal.bestfit[i]).filter(is_known),
+            bestfit: self.nominal.bestfit[i].filter(is_known),
             uncertainty: self.nominal.uncertainties[i].filter(is_known),
             mean: (self.n_converged() > 0).then(|| self.moments.mean()[i]),
             standard_deviation: self.moments.standard_deviation(i),
@@ -173,13 +223,15 @@ impl FitsSummary {
         about(Self::SCHEMA, &json!(self.measurement), provenance, self.document_fields())
     }
 
-    pub(super) fn document_fields(&self) -> Value {
+    /// Returns the fields of the document; `data_sets` is empty.
+    #[must_use]
+    pub fn document_fields(&self) -> Value {
         let parameters = self.parameters();
         let poi = self.poi.map(|index| {
             let ParameterSummary { parameter, bestfit, uncertainty, .. } = &parameters[index];
             json!({"name": parameter, "index": index, "bestfit": bestfit, "uncertainty": uncertainty})
         });
-        let twice_nll = Some(self.nominal.twice_nll).filter(|_| self.nominal.converged);
+        let twice_nll = self.nominal.twice_nll.filter(|_| self.nominal.converged);
         json!({
             "data_sha256": self.data_sha256,
             "par_names": self.names,

@@ -105,7 +105,8 @@ impl From<ToyStatistic> for TestStatistic {
     }
 }
 
-fn shard(text: &str) -> Result<Shard, ValueError> {
+/// Parses `K/N`.
+pub(crate) fn shard(text: &str) -> Result<Shard, ValueError> {
     let form = || ValueError::Form { form: "K/N", example: "1/4".to_owned() };
     let (index, of) = text.split_once('/').ok_or_else(form)?;
     let (Ok(index), Ok(of)) = (index.trim().parse::<u64>(), of.trim().parse::<u64>()) else { return Err(form()) };

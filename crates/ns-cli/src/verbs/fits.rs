@@ -1,20 +1,22 @@
 //! `nextstat fits`: many data sets of one's own, fitted, to JSON or to a NumPy file.
 
 use super::fit_runs::{self, RunEnd, end_document};
+use super::merge::MergeArgs;
 use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
 use crate::args::values::source;
-use crate::args::{DeviceArgs, SetupArgs, ThreadArgs, is_npy};
+use crate::args::{DeviceArgs, SetupArgs, ThreadArgs, is_npy, shard};
 use crate::error::CliError;
 use crate::output::reporter::conditions;
 use crate::output::table::{Align, table};
 use crate::output::{OutputArgs, Paint, Progress, Reporter, RowsDocument, escape};
 use crate::status::Status;
-use clap::Args;
+use clap::{Args, Subcommand};
 use nextstat::fits::{DataSetFits, FitsRequest, FitsSummary, ParameterSummary, row};
-use nextstat::number::{measured, optional};
+use nextstat::number::{counted, measured, optional};
+use nextstat::toys::ToyPart;
 use nextstat::{Analysis, Error};
-use ns_translate::toys::{ToyFile, ToyFileMode};
+use ns_translate::toys::{Shard, ToyFile, ToyFileMode};
 use ns_translate::{DocumentError, DocumentSource, NumberTable, read_bytes, read_number_table};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -24,16 +26,33 @@ const SHOWN: usize = 20;
 
 /// Arguments of `fits`.
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = EXIT_CODES, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct FitsArgs {
+    #[command(subcommand)]
+    verb: Option<FitsVerb>,
+
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// Verbs for files of fits.
+#[derive(Debug, Subcommand)]
+enum FitsVerb {
+    /// Join the shards of a run: the result is that of one run of all its data sets
+    Merge(MergeArgs),
+}
+
+/// Arguments of `fits` without a verb.
+#[derive(Debug, Args)]
+struct RunArgs {
     #[command(flatten)]
     setup: SetupArgs,
 
     /// Data sets, one in each row: the bins of all channels in the order of the model, or these and
     /// the auxiliary data; a NumPy file (.npy, or .npz with one array), text with a row on each
     /// line, or a JSON list of rows; `-` reads standard input
-    #[arg(long, value_name = "FILE", value_parser = source())]
-    data: DocumentSource,
+    #[arg(long, value_name = "FILE", value_parser = source(), required = true)]
+    data: Option<DocumentSource>,
 
     /// Write this parameter only; the bare name of a vector writes every element; repeatable
     #[arg(long, value_name = "NAME")]
@@ -42,6 +61,11 @@ pub(crate) struct FitsArgs {
     /// Write the standard deviations of the parameters in every data set too
     #[arg(long)]
     uncertainties: bool,
+
+    /// Fit only the K-th of N contiguous shards of the data sets, K from 1; needs a NumPy file;
+    /// `fits merge` joins shards
+    #[arg(long, value_name = "K/N", value_parser = shard)]
+    shard: Option<Shard>,
 
     /// Continue a run with the same arguments that was interrupted or killed; needs a NumPy file
     #[arg(long)]
@@ -59,13 +83,26 @@ pub(crate) struct FitsArgs {
 
 impl Command for FitsArgs {
     fn files(&self) -> Files<'_> {
-        self.setup.files(&self.output).reading(Some(&self.data)).with_documents()
+        match &self.verb {
+            None => self.run.setup.files(&self.run.output).reading(self.run.data.as_ref()).with_documents(),
+            Some(FitsVerb::Merge(merge)) => merge.files(),
+        }
     }
 
     fn run(self) -> Result<Status, CliError> {
+        match self.verb {
+            None => self.run.run(),
+            Some(FitsVerb::Merge(merge)) => merge.run(),
+        }
+    }
+}
+
+impl RunArgs {
+    fn run(self) -> Result<Status, CliError> {
         let file = self.output.output_file.as_deref().filter(|path| is_npy(path));
-        if file.is_none() && self.resume {
-            return Err(CliError::NeedsToyFile { option: "--resume", file: "--output-file OUT.npy" });
+        let needs_file = self.shard.map(|_| "--shard").or_else(|| self.resume.then_some("--resume"));
+        if let Some(option) = needs_file.filter(|_| file.is_none()) {
+            return Err(CliError::NeedsToyFile { option, file: "--output-file OUT.npy" });
         }
         let table = self.table()?;
         let analysis = self.setup.analysis(&self.threads, &self.device)?;
@@ -75,32 +112,38 @@ impl Command for FitsArgs {
             None => self.to_json(&analysis, &mut fits)?,
         }
         let summary = fits.summary();
-        report(summary, &analysis, &self, file);
+        let data = escape(&self.data().name());
+        report(summary, format!("data sets: {data}\nnominal {}", conditions(&analysis)), file, &self.output);
         Ok(if summary.is_interrupted() { Status::Interrupted } else { Status::done_if(summary.converged()) })
     }
-}
 
-impl FitsArgs {
+    /// Returns the source of the data sets; without a verb the parser requires one.
+    fn data(&self) -> DocumentSource {
+        self.data.clone().unwrap_or(DocumentSource::Stdin)
+    }
+
     /// Reads the table of data sets.
     fn table(&self) -> Result<NumberTable, CliError> {
         let input = &self.setup.model.input;
         let workspace = input.workspace.source()?;
         let mut documents = input.patch.iter().chain([&workspace]);
-        if self.data == DocumentSource::Stdin && documents.any(|source| *source == DocumentSource::Stdin) {
+        let data = self.data();
+        if data == DocumentSource::Stdin && documents.any(|source| *source == DocumentSource::Stdin) {
             return Err(CliError::TwoFromStdin);
         }
-        let table = read_number_table(&read_bytes(&self.data)?);
-        Ok(table.map_err(|error| DocumentError::from(error).in_file(&self.data.name()))?)
+        let table = read_number_table(&read_bytes(&data)?);
+        Ok(table.map_err(|error| DocumentError::from(error).in_file(&data.name()))?)
     }
 
     fn prepare(&self, analysis: &Analysis, table: NumberTable) -> Result<DataSetFits, CliError> {
         let request = FitsRequest {
             parameters: self.parameter.clone(),
             uncertainties: self.uncertainties,
+            part: ToyPart::Shard(self.shard.unwrap_or(Shard::WHOLE)),
             ..FitsRequest::new(table)
         };
         analysis.fits(&request).map_err(|error| match error {
-            Error::DataSets(error) => CliError::DataSets { name: self.data.name(), error },
+            Error::DataSets(error) => CliError::DataSets { name: self.data().name(), error },
             other => other.into(),
         })
     }
@@ -139,16 +182,15 @@ impl FitsArgs {
     }
 }
 
-/// Writes the summary of a run, whose result goes to `file` if that is given.
-fn report(fits: &FitsSummary, analysis: &Analysis, args: &FitsArgs, file: Option<&Path>) {
-    let head = format!("data sets: {}\nnominal {}", escape(&args.data.name()), conditions(analysis));
+/// Writes the summary of a run below `head`; the result goes to `file` if that is given.
+pub(super) fn report(fits: &FitsSummary, head: String, file: Option<&Path>, output: &OutputArgs) {
     let ended = RunEnd { head, file, is_interrupted: fits.is_interrupted(), warnings: fits.warnings() };
-    fit_runs::report(ended, &args.output, |alarm, paint| summary(fits, alarm, paint));
+    fit_runs::report(ended, output, |alarm, paint| summary(fits, alarm, paint));
 }
 
 /// Formats the counts, the parameters that vary, the one of interest first, and the warnings.
 fn summary(fits: &FitsSummary, alarm: Option<&str>, paint: Paint) -> String {
-    let mut text = format!("  {} data sets, {} converged\n", fits.n_done(), fits.n_converged());
+    let mut text = format!("  {}, {} converged\n", counted(fits.n_done(), "data set"), fits.n_converged());
     let varies = |parameter: &ParameterSummary| parameter.standard_deviation.is_some_and(|width| width > 0.0);
     let mut varying: Vec<(bool, ParameterSummary)> =
         (0..).zip(fits.parameters()).map(|(i, parameter)| (Some(i) != fits.poi(), parameter)).collect();

@@ -1,9 +1,7 @@
 //! `nextstat toys`: an ensemble of toys, thrown and fitted, to JSON or to a NumPy file.
 
-mod merge;
-
 use super::fit_runs::{self, RunEnd, end_document};
-use super::{Command, EXIT_CODES};
+use super::{Command, EXIT_CODES, merge};
 use crate::args::files::Files;
 use crate::args::values::{finite, n_toys};
 use crate::args::{DeviceArgs, SetupArgs, ThreadArgs, ToyRunArgs, is_npy};

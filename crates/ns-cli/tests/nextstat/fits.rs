@@ -75,8 +75,24 @@ fn threads_and_kills_leave_no_trace_in_files() {
     assert!(refused.code == Some(2) && refused.stderr.contains("--resume"), "{}", refused.stderr);
     to("killed.npy", &["--resume"]);
     assert_eq!(scratch.read("killed.npy"), bytes);
-    let merged = examples(&["toys", "merge", &whole]);
-    assert!(merged.code == Some(2) && merged.stderr.contains("not divided into shards"), "{}", merged.stderr);
+    // Shards are the parts of one run, joined in any order.
+    let shards = ["2/3", "1/3", "3/3"].map(|shard| to(&format!("{}.npy", &shard[..1]), &["--shard", shard]));
+    let joined = scratch.path("joined.npy");
+    let merged = examples(&["fits", "merge", &shards[0], &shards[1], &shards[2], "--output-file", &joined]);
+    assert_eq!((merged.code, merged.stderr.as_str()), (Some(0), ""));
+    assert_eq!(scratch.read("joined.npy"), bytes);
+    assert_eq!(scratch.read("joined.npy.json"), document);
+    // Without a file, they are the document of one run.
+    let without_source = |mut document: Value| {
+        document["provenance"] = Value::Null;
+        document
+    };
+    let merged = examples(&["fits", "merge", &whole]).document();
+    assert_eq!(merged, without_source(run(&arguments, &["--uncertainties"]).document()));
+    let missing = examples(&["fits", "merge", &shards[0], &shards[1]]);
+    assert!(missing.code == Some(2) && missing.stderr.contains("shard 3 of 3"), "{}", missing.stderr);
+    let without_file = run(&arguments, &["--shard", "1/3"]);
+    assert!(without_file.code == Some(2) && without_file.stderr.contains("needs a NumPy file"));
 }
 
 #[test]
@@ -127,7 +143,7 @@ fn failed_fits_are_exit_code_1() {
         run.stderr,
         concat!(
             "warning: the fits of 1 of 2 data sets did not converge; nominal data: `mu` is at its lower bound 0; ",
-            "its uncertainty is not defined\n"
+            "its uncertainty is not defined, its MINOS interval is\n"
         )
     );
     let document = run.result();

@@ -169,6 +169,13 @@ pub struct DataSetRecordFormat {
 }
 
 impl DataSetRecordFormat {
+    /// Returns the format of the records of a file.
+    #[must_use]
+    pub fn of(identity: &ToyRunIdentity) -> Self {
+        let n_parameters = identity.layout.range("bestfit").map_or(0, |range| range.len() / 8);
+        Self { n_parameters, has_uncertainties: identity.layout.range("uncertainties").is_some() }
+    }
+
     /// Returns the columns of a record.
     #[must_use]
     pub fn layout(self) -> RecordLayout {

@@ -52,6 +52,8 @@ class FitsResult(Result):
     data_sha256 : str
         Digest of the data sets, as little-endian doubles.
     complete, measurement, warnings
+
+    `nextstat.load_fits` reads those of a file.
     """
 
     __slots__ = ()

@@ -1,14 +1,14 @@
-//! `nextstat toys merge`: the shards of a run joined.
+//! `nextstat toys merge` and `nextstat fits merge`: the shards of a run joined.
 
-use super::report;
 use crate::args::files::Files;
 use crate::args::is_npy;
 use crate::error::CliError;
 use crate::output::{OutputArgs, RowsDocument, write_result};
 use crate::status::Status;
-use crate::verbs::{Command, hypotest_toys};
+use crate::verbs::fits as verb_fits;
+use crate::verbs::{Command, hypotest_toys, toys};
 use clap::Args;
-use nextstat::fits;
+use nextstat::fits::{self, FitsSummary};
 use nextstat::toy_tests::{ToyTestResult, observed};
 use nextstat::toys::{ToysSummary, row};
 use ns_inference::toys::{HypotestToys, StatisticSamples};
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 /// Arguments of `toys merge`.
 #[derive(Debug, Args)]
-pub(super) struct MergeArgs {
+pub(crate) struct MergeArgs {
     /// Files of all shards, in any order, each with its `.json` beside it
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
@@ -36,7 +36,7 @@ impl Command for MergeArgs {
         let merged = merge(&self.files)?;
         match merged.identity.kind.as_str() {
             "hypotest" => self.tests(&merged),
-            fits::KIND => Err(CliError::NotDivided { name: format!("`{}`", self.files[0].display()) }),
+            fits::KIND => self.data_sets(&merged),
             _ => self.fits(&merged),
         }
     }
@@ -69,8 +69,31 @@ impl MergeArgs {
             written?;
             document.end(&summary.document(Value::Null))?;
         }
-        report(&summary, None, None, &self.output);
+        toys::report(&summary, None, None, &self.output);
         Ok(Status::done_if(summary.n_failed() == 0))
+    }
+
+    fn data_sets(&self, merged: &MergedToys) -> Result<Status, CliError> {
+        let named = |error| CliError::FitsFile { name: format!("`{}`", self.files[0].display()), error };
+        let summary = if let Some(path) = self.file() {
+            let summary = FitsSummary::of_files(merged, |_| {}).map_err(named)?;
+            merged.write(path)?;
+            summary
+        } else {
+            let mut document = RowsDocument::begin(&self.output, "data_sets")?;
+            let mut written = Ok(());
+            let summary = FitsSummary::of_files(merged, |fit| {
+                if written.is_ok() {
+                    written = document.row(&fits::row(&fit));
+                }
+            });
+            written?;
+            let summary = summary.map_err(named)?;
+            document.end(&summary.document(Value::Null))?;
+            summary
+        };
+        verb_fits::report(&summary, String::new(), None, &self.output);
+        Ok(Status::done_if(summary.converged()))
     }
 
     fn tests(&self, merged: &MergedToys) -> Result<Status, CliError> {
