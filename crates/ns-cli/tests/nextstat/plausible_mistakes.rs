@@ -15,6 +15,13 @@ const MISTAKES: &[Mistake] = &[
     ("fit combination.xml", 2, &["found `<` at line 1", "`nextstat xml2json`"]),
     ("fit hs3.json", 2, &["expected a pyhf workspace, found an HS3 document"]),
     ("fit -", 2, &["in standard input: the document is empty", "hint: name a file, or pipe a document in"]),
+    ("fit shaeps.json", 2, &["cannot read `shaeps.json`", "hint: did you mean `shapes.json`?"]),
+    ("report shapes.json --html report.pdf", 2, &["`--html`: the page for a browser is HTML", "hint: `report.html`"]),
+    ("fits simple.json --data rows.txt --shard 1/2", 2, &["`--shard` needs a NumPy file: `--output-file OUT.npy`"]),
+    ("fits merge rows.txt", 2, &["`rows.txt.json` does not say which toys are in the file beside it"]),
+    ("combine --map labels.yml", 2, &["the map has no file for `low`", "hint: name the workspaces, or their files"]),
+    ("combine --map nothing.yml", 2, &["the map has no `analyses`", "hint: name the workspaces, or their files"]),
+    ("combine --map map.yml -o simple.json", 2, &["`simple.json` is an input of this command"]),
     // Names.
     ("fit simple.json --poi Mu", 2, &["the parameter of interest `Mu`", "did you mean `mu`?"]),
     ("fit shapes.json --fix lumii=1", 2, &["`--fix` names the parameter `lumii`", "did you mean `lumi`?"]),
@@ -25,6 +32,10 @@ const MISTAKES: &[Mistake] = &[
     ("fiit simple.json", 2, &["unrecognized subcommand 'fiit'", "hint: did you mean `fit`?"]),
     ("impacts simple.json", 2, &["hint: `nextstat ranking` does this"]),
     ("prune shapes.json -m theory_*", 0, &[]),
+    // Before anything is read: there is no such file.
+    ("fit absent.json --format csv --table paramters", 2, &["no table `paramters`", "did you mean `parameters`?"]),
+    ("yields shapes.json --group a=ttbar --group a=wjets", 2, &["the group `a` is defined twice", "by commas"]),
+    ("ranking shapes.json --group a=lumi --group a=theory_*", 2, &["the group `a` is defined twice", "by commas"]),
     // Values.
     ("fit simple.json --fix mu", 2, &["expected `NAME=VALUE`, such as `mu=1`"]),
     ("fit simple.json --bounds mu=-5,5", 2, &["expected `NAME=LO:HI`, such as `mu=-5:5`"]),
@@ -47,6 +58,7 @@ const MISTAKES: &[Mistake] = &[
     ("fit shapes.json --mask signal_region", 0, &[]),
     ("toys simple.json -n 10", 2, &["hint: `--n-toys N` is the number of toys"]),
     ("limit simple.json --calctype toybased", 2, &["`hypotest-toys` tests one value by toys"]),
+    ("fit simple.json --html fit.html", 2, &["hint: `report --html FILE` writes a page for a browser"]),
     ("fit simple.json --plot", 2, &["hint: figures are drawn by `nextstat.plot`"]),
     ("fit simple.json --summary --quiet", 0, &[]),
     ("fit simple.json -o fit.json", 0, &[]),
@@ -60,7 +72,11 @@ fn files() -> Scratch {
     for example in ["simple.json", "shapes.json", "background.json"] {
         std::fs::copy(folder("examples").join(example), scratch.path(example)).expect("an example");
     }
-    let texts: [(&str, &[u8]); 5] = [
+    let texts: [(&str, &[u8]); 9] = [
+        ("rows.txt", b"57 63\n51 48\n"),
+        ("labels.yml", b"analyses: {low: {measurement: m}}\n"),
+        ("nothing.yml", b"correlate: [mu]\n"),
+        ("map.yml", b"analyses: {low: simple.json, high: shapes.json}\n"),
         ("README.md", b"# Title\n"),
         ("config.yml", b"General:\n  Measurement: m\n"),
         ("histograms.root", b"root\0\0\xf3\x10\0"),
