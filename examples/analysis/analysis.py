@@ -39,6 +39,7 @@ def unblinded(model):
         "scan": nextstat.profile_scan(model, numpy.linspace(0, 3, 7)),
         "significance": nextstat.significance(model),
         "limit": nextstat.upper_limit(model),
+        "yields": nextstat.yields(model, groups={"others": ["diboson", "fakes"]}),
         "toys": nextstat.hypotest_toys(model, test_stat="q0", n_toys=10000, n_toys_b=1000, seed=1),
     }
 

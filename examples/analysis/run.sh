@@ -22,3 +22,7 @@ nextstat scan workspace.json --start 0 --stop 3 --points 7 --summary -o scan.jso
 nextstat significance workspace.json --summary -o significance.json
 nextstat limit workspace.json --summary -o limit.json
 nextstat hypotest-toys workspace.json --test-stat q0 --n-toys 10000 --n-toys-b 1000 --seed 1 --summary -o toys.json
+
+# Publish.
+nextstat yields workspace.json --group 'others=diboson,fakes' --summary -o yields.json
+nextstat hepdata yields.json fit.json limit.json significance.json ranking.json scan.json --workspace workspace.json --edges SR=200,300,400,500,600,700,800,900,1000 --keyword cmenergies=13000 --comment 'An invented search.' -o record --archive record.tar.gz

@@ -35,6 +35,7 @@ VERBS = {
     "scan": "scan",
     "significance": "significance",
     "limit": "limit",
+    "yields": "yields",
     "toys": "hypotest-toys",
 }
 
@@ -235,9 +236,20 @@ def test_the_prediction_is_that_of_cabinetry(done):
         assert total["sum_uncertainty"] == pytest.approx(uncertainty, rel=0.02)
 
 
+def test_half_differences_have_the_uncertainties_of_cabinetry(done):
+    """cabinetry 0.6.0 with pyhf 0.7.6, 2026-11-25: `model_utils.match_fit_results` of the fit in
+    cr.json and `yield_stdev`, in which parameters are moved by one standard deviation.
+    """
+    model, results = done
+    predicted = nextstat.yields(model, fit=results["cr"], blind="SR", uncertainty="half-difference")
+    wanted = {"CR_Zjets": 57.91826562, "CR_ttbar": 63.95563072, "SR": 26.53737164, "VR": 25.95029177}
+    for channel in predicted.channels:
+        assert channel["postfit"]["total"]["sum_uncertainty"] == pytest.approx(wanted[channel["channel"]], rel=1e-6)
+
+
 def test_toys_agree_with_the_asymptotic_significance(done):
     toys = done[1]["toys"]
-    assert abs(toys.CLsb_obs - done[1]["significance"].p0_obs) < 3 * toys.CLsb_obs_error
+    assert abs(toys.p0_obs - done[1]["significance"].p0_obs) < 3 * toys.p0_obs_error
 
 
 def test_every_figure_is_drawn(done, analysis, tmp_path):
