@@ -39,7 +39,8 @@ pub(crate) fn workspace_of_samples(kind: Kind, n_params: usize, n_bins: usize, n
         })
         .collect();
     let observations = channels.iter().map(|channel| observation(&mut random, channel)).collect();
-    let measurement = Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: Vec::new() };
+    let measurement =
+        Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: Vec::new(), ..Default::default() };
     Workspace { channels, observations, measurements: vec![measurement] }
 }
 
@@ -58,7 +59,7 @@ fn channel(random: &mut Random, shape: &ChannelShape) -> Channel {
         let scale = [8.0, 200.0, 60.0].get(s).copied().unwrap_or(20.0);
         let data: Vec<f64> = (0..width).map(|_| scale * random.between(0.5, 1.5)).collect();
         let mut modifiers: Vec<Modifier> = Vec::new();
-        let mut add = |name: &str, data| modifiers.push(Modifier { name: name.to_owned(), data });
+        let mut add = |name: &str, data| modifiers.push(Modifier::new(name, data));
         match s {
             0 => add("mu", ModifierData::NormFactor),
             1 => add("k", ModifierData::NormFactor),

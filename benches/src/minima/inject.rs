@@ -73,7 +73,7 @@ fn inject(workspace: &mut Workspace, random: &mut Random) -> Option<String> {
     let mut normsys: Vec<&mut Modifier> = sample.modifiers.iter_mut().filter(is_normsys).collect();
     let name = if normsys.is_empty() || random.one_in(2) {
         let name = "huge".to_owned();
-        sample.modifiers.push(Modifier { name: name.clone(), data: HUGE });
+        sample.modifiers.push(Modifier::new(name.clone(), HUGE));
         name
     } else {
         let k = random.below(normsys.len());

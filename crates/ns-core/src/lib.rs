@@ -17,13 +17,13 @@
 //! use ns_core::{CompileOptions, compile, expected, likelihood};
 //!
 //! // One bin: 5 signal events times μ, and 10 background events; 12 events are observed.
-//! let mu = Modifier { name: "mu".into(), data: ModifierData::NormFactor };
+//! let mu = Modifier::new("mu", ModifierData::NormFactor);
 //! let signal = Sample { name: "signal".into(), data: vec![5.0], modifiers: vec![mu] };
 //! let background = Sample { name: "background".into(), data: vec![10.0], modifiers: vec![] };
 //! let workspace = Workspace {
 //!     channels: vec![Channel { name: "SR".into(), samples: vec![signal, background] }],
 //!     observations: vec![Observation { name: "SR".into(), data: vec![12.0] }],
-//!     measurements: vec![Measurement { name: "m".into(), poi: Some("mu".into()), parameters: vec![] }],
+//!     measurements: vec![Measurement { name: "m".into(), poi: Some("mu".into()), parameters: vec![], ..Default::default() }],
 //! };
 //! let model = compile(&workspace, &CompileOptions::default())?;
 //! assert_eq!(expected::expected_main(&model, &[2.0]), [20.0]); // 2 · 5 + 10

@@ -4,6 +4,12 @@
 //! Nothing here is checked beyond its shape. [`crate::compile()`] turns a workspace into a
 //! [`crate::Model`], and every check is there; reading and writing documents is another crate's
 //! work. The nouns are those of the pyhf JSON schema 1.0.0 and of HistFactory (CERN-OPEN-2012-016).
+//! What pyhf's schema cannot say is optional, and absent from pyhf's documents: how a modifier is
+//! interpolated ([`Modifier::interpolation`]), constraint terms ([`ParameterConfig::constraints`],
+//! [`ParameterConfig::per_bin`]), units of parameters ([`ParameterConfig::alpha`]), and clipping
+//! ([`Measurement::clip`]).
+
+use crate::interpolate::InterpolationRule;
 
 /// The contents of one document: channels, observations, and measurements.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -43,6 +49,17 @@ pub struct Modifier {
     pub name: String,
     /// What kind of effect, with its numbers.
     pub data: ModifierData,
+    /// How a normsys or histosys follows its parameter, where that is not the default.
+    pub interpolation: ModifierInterpolation,
+}
+
+/// How a normsys or histosys follows its parameter; absent means "as the model's default".
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ModifierInterpolation {
+    /// The interpolation rule.
+    pub rule: Option<InterpolationRule>,
+    /// The factor on α: the effect is that of `scale`·α. Combine's `shape` with a number has one.
+    pub scale: Option<f64>,
 }
 
 /// The seven kinds of modifier and what each carries.
@@ -135,6 +152,12 @@ impl std::fmt::Display for ModifierKind {
 }
 
 impl Modifier {
+    /// Creates a modifier that is interpolated by the model's default.
+    #[must_use]
+    pub fn new(name: impl Into<String>, data: ModifierData) -> Self {
+        Self { name: name.into(), data, interpolation: ModifierInterpolation::default() }
+    }
+
     /// Returns which of the seven kinds it is.
     #[must_use]
     pub fn kind(&self) -> ModifierKind {
@@ -168,6 +191,21 @@ pub struct Measurement {
     pub poi: Option<String>,
     /// Settings, one entry per parameter that has any.
     pub parameters: Vec<ParameterConfig>,
+    /// The lowest values of yields.
+    pub clip: Clipping,
+}
+
+/// The lowest values of yields, at three stages; absent means "no limit". A yield below its limit
+/// is replaced by the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Clipping {
+    /// For a sample's template with the shifts of its histosys, before any factor: 0 in ROOT for
+    /// samples that have a histosys.
+    pub templates: Option<f64>,
+    /// For a sample's yield with all its factors: pyhf's `clip_sample_data`.
+    pub samples: Option<f64>,
+    /// For the sum of all samples: pyhf's `clip_bin_data`.
+    pub bins: Option<f64>,
 }
 
 /// What a measurement sets for one parameter (or parameter vector); absent means "as the modifier
@@ -188,4 +226,90 @@ pub struct ParameterConfig {
     pub sigmas: Option<Vec<f64>>,
     /// Whether fits keep the parameter at its starting value.
     pub fixed: Option<bool>,
+    /// Constraint terms in place of the modifier's, one per element.
+    pub constraints: Option<Vec<ConstraintTerm>>,
+    /// Constraint terms whose widths are the relative uncertainties of a staterror or shapesys.
+    pub per_bin: Option<PerBinConstraint>,
+    /// The unit in which normsys and histosys modifiers read the parameter.
+    pub alpha: Option<AlphaUnit>,
+}
+
+/// The constraint term of one element of a parameter; `a` is its auxiliary datum.
+///
+/// Without `auxdata` the datum is the one that the term expects where the parameter is nominal: 0
+/// for normsys and histosys without [`AlphaUnit`], its center with it, and 1 for all others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ConstraintTerm {
+    /// Normal distribution of a around θ.
+    Gaussian {
+        /// The standard deviation.
+        sigma: f64,
+    },
+    /// Two halves of normal distributions that meet at θ = a.
+    AsymmetricGaussian {
+        /// The standard deviation for θ < a.
+        sigma_lo: f64,
+        /// The standard deviation for θ > a.
+        sigma_hi: f64,
+    },
+    /// Poisson distribution of a with mean τθ.
+    Poisson {
+        /// The scale τ.
+        tau: f64,
+    },
+    /// Gamma density of θ with shape a + 1 and rate τ: the Poisson term but for a constant.
+    Gamma {
+        /// The rate τ.
+        tau: f64,
+    },
+    /// Log-normal distribution, whose logarithm has the standard deviation ln κ.
+    LogNormal {
+        /// κ, above 1.
+        kappa: f64,
+        /// Of which quantity it is the density.
+        density: LogNormalDensity,
+    },
+    /// No constraint term: the element is free.
+    Flat,
+}
+
+/// The quantity of which a log-normal constraint term is the density.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LogNormalDensity {
+    /// The auxiliary datum, with median θ: -ln L is smallest at θ = a.
+    #[default]
+    Datum,
+    /// The parameter, with median a, as in HistFactory: -ln L is smallest at θ = a exp(-ln²κ).
+    Parameter,
+}
+
+/// The constraint terms of a staterror or shapesys whose relative uncertainties are its own.
+///
+/// With the relative uncertainty r of a bin, a Gaussian term has σ = r, and a Poisson term τ = 1/r².
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PerBinConstraint {
+    /// The kind of term; `None` for that of the modifier.
+    pub constraint: Option<PerBinKind>,
+    /// Bins with a relative uncertainty below this are fixed at 1 and have no term: 0.05 for a
+    /// staterror in ROOT, unless its configuration says otherwise.
+    pub relative_threshold: Option<f64>,
+}
+
+/// The kind of the constraint terms of a staterror or shapesys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PerBinKind {
+    /// As pyhf's staterror.
+    Gaussian,
+    /// As pyhf's shapesys, and ROOT's default for a staterror.
+    Poisson,
+}
+
+/// The unit of a parameter: its normsys and histosys modifiers are evaluated at α = (θ - center) /
+/// unit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AlphaUnit {
+    /// The value at which the modifiers have no effect.
+    pub center: f64,
+    /// The change that is one standard deviation of the modifiers.
+    pub unit: f64,
 }

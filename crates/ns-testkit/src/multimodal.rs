@@ -74,7 +74,8 @@ pub fn workspace(cause: Cause, seed: u64) -> Workspace {
     let n_channels = 1 + random.below(3);
     let channels: Vec<Channel> = (0..n_channels).map(|c| channel(&mut random, cause, c)).collect();
     let observations = channels.iter().map(nominal).collect();
-    let measurement = Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: Vec::new() };
+    let measurement =
+        Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: Vec::new(), ..Default::default() };
     let mut workspace = Workspace { channels, observations, measurements: vec![measurement] };
     draw_data(&mut random, &mut workspace);
     workspace
@@ -168,7 +169,7 @@ fn channel(random: &mut Random, cause: Cause, c: usize) -> Channel {
 }
 
 fn named(name: &str, data: ModifierData) -> Modifier {
-    Modifier { name: name.to_owned(), data }
+    Modifier::new(name, data)
 }
 
 fn sample(name: &str, data: Vec<f64>, modifiers: Vec<Modifier>) -> Sample {

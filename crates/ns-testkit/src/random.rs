@@ -82,7 +82,8 @@ pub fn workspace(seed: u64, shape: Shape) -> Workspace {
         sigmas: Some(vec![0.02]),
         ..ParameterConfig::default()
     };
-    let measurement = Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![lumi] };
+    let measurement =
+        Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![lumi], ..Default::default() };
     Workspace { channels, observations, measurements: vec![measurement] }
 }
 
@@ -107,7 +108,7 @@ fn channel(random: &mut Random, shape: Shape, c: usize, shared_bins: usize) -> C
 }
 
 fn modifier(name: String, data: ModifierData) -> Modifier {
-    Modifier { name, data }
+    Modifier::new(name, data)
 }
 
 fn signal(random: &mut Random, shape: Shape, n_bins: usize) -> Sample {

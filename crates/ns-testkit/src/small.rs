@@ -6,7 +6,7 @@ use ns_core::{CompileOptions, Model, compile};
 /// Returns a sample with its modifiers, each with its name.
 #[must_use]
 pub fn sample(name: &str, data: &[f64], modifiers: &[(&str, ModifierData)]) -> Sample {
-    let modifier = |(name, data): &(&str, ModifierData)| Modifier { name: (*name).to_owned(), data: data.clone() };
+    let modifier = |(name, data): &(&str, ModifierData)| Modifier::new(*name, data.clone());
     Sample { name: name.to_owned(), data: data.to_vec(), modifiers: modifiers.iter().map(modifier).collect() }
 }
 
@@ -33,7 +33,8 @@ pub fn region(name: &str, samples: Vec<Sample>, observed: &[f64]) -> Region {
 #[must_use]
 pub fn model(regions: Vec<Region>, parameters: Vec<ParameterConfig>) -> Model {
     let (channels, observations) = regions.into_iter().map(|region| (region.channel, region.observation)).unzip();
-    let measurement = Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters };
+    let measurement =
+        Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters, ..Default::default() };
     let workspace = Workspace { channels, observations, measurements: vec![measurement] };
     compile(&workspace, &CompileOptions::default()).expect("a sound workspace")
 }

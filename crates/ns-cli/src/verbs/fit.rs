@@ -203,14 +203,19 @@ mod tests {
     use ns_inference::result::{MinosInterval, ONE_SIGMA};
 
     fn model() -> Model {
-        let modifier = |name: &str, data| Modifier { name: name.to_owned(), data };
+        let modifier = |name: &str, data| Modifier::new(name, data);
         let modifiers =
             vec![modifier("mu", ModifierData::NormFactor), modifier("jes", ModifierData::NormSys { lo: 0.9, hi: 1.1 })];
         let sample = Sample { name: "signal".to_owned(), data: vec![10.0], modifiers };
         let workspace = Workspace {
             channels: vec![Channel { name: "SR".to_owned(), samples: vec![sample] }],
             observations: vec![Observation { name: "SR".to_owned(), data: vec![12.0] }],
-            measurements: vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![] }],
+            measurements: vec![Measurement {
+                name: "m".to_owned(),
+                poi: Some("mu".to_owned()),
+                parameters: vec![],
+                ..Default::default()
+            }],
         };
         ns_core::compile(&workspace, &ns_core::CompileOptions::default()).expect("sound")
     }

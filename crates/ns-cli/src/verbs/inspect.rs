@@ -92,11 +92,16 @@ mod tests {
 
     #[test]
     fn tables_list_the_contents_of_the_workspace() {
-        let modifiers = vec![Modifier { name: "mu".to_owned(), data: ModifierData::NormFactor }];
+        let modifiers = vec![Modifier::new("mu", ModifierData::NormFactor)];
         let sample = Sample { name: "signal".to_owned(), data: vec![5.0, 10.0], modifiers };
         let workspace = Workspace {
             channels: vec![Channel { name: "SR".to_owned(), samples: vec![sample] }],
-            measurements: vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![] }],
+            measurements: vec![Measurement {
+                name: "m".to_owned(),
+                poi: Some("mu".to_owned()),
+                parameters: vec![],
+                ..Default::default()
+            }],
             ..Workspace::default()
         };
         let summary = ns_core::summary::summarize(&workspace, None).expect("it has a measurement");

@@ -140,7 +140,7 @@ fn compare_fit(session: &mut DeviceSession, cpu: &mut CpuLikelihood, model: &Mod
 /// Returns a workspace of two channels with all seven modifiers, among them a shapefactor that both
 /// share.
 fn workspace() -> Workspace {
-    let modifier = |name: &str, data| Modifier { name: name.to_owned(), data };
+    let modifier = |name: &str, data| Modifier::new(name, data);
     let signal = |data: Vec<f64>| Sample {
         name: "signal".to_owned(),
         data,
@@ -183,7 +183,12 @@ fn workspace() -> Workspace {
             channel("two", signal(vec![1.0, 1.0, 0.5]), [vec![300.0, 250.0, 150.0], vec![40.0, 30.0, 20.0]]),
         ],
         observations: vec![observation("one", vec![71.0, 60.0, 33.0]), observation("two", vec![352.0, 274.0, 175.0])],
-        measurements: vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![lumi] }],
+        measurements: vec![Measurement {
+            name: "m".to_owned(),
+            poi: Some("mu".to_owned()),
+            parameters: vec![lumi],
+            ..Default::default()
+        }],
     }
 }
 

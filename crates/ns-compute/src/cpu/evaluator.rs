@@ -16,13 +16,13 @@ use std::sync::Arc;
 ///
 /// ```
 /// # use ns_core::spec::*;
-/// # let mu = Modifier { name: "mu".into(), data: ModifierData::NormFactor };
+/// # let mu = Modifier::new("mu", ModifierData::NormFactor);
 /// # let signal = Sample { name: "signal".into(), data: vec![5.0], modifiers: vec![mu] };
 /// # let background = Sample { name: "background".into(), data: vec![10.0], modifiers: vec![] };
 /// # let workspace = Workspace {
 /// #     channels: vec![Channel { name: "SR".into(), samples: vec![signal, background] }],
 /// #     observations: vec![Observation { name: "SR".into(), data: vec![12.0] }],
-/// #     measurements: vec![Measurement { name: "m".into(), poi: Some("mu".into()), parameters: vec![] }],
+/// #     measurements: vec![Measurement { name: "m".into(), poi: Some("mu".into()), parameters: vec![], ..Default::default() }],
 /// # };
 /// use ns_compute::CpuLikelihood;
 /// use ns_core::{CompileOptions, Curvature, Likelihood, compile, curvature::Arrowhead};

@@ -21,12 +21,12 @@ use crate::spec::Workspace;
 /// ```
 /// use ns_core::check::{FindingKind, check};
 /// # use ns_core::spec::*;
-/// # let mu = Modifier { name: "mu".to_owned(), data: ModifierData::NormFactor };
+/// # let mu = Modifier::new("mu", ModifierData::NormFactor);
 /// # let sample = Sample { name: "signal".to_owned(), data: vec![0.0], modifiers: vec![mu] };
 /// # let workspace = Workspace {
 /// #     channels: vec![Channel { name: "SR".to_owned(), samples: vec![sample] }],
 /// #     observations: vec![Observation { name: "SR".to_owned(), data: vec![3.0] }],
-/// #     measurements: vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![] }],
+/// #     measurements: vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![], ..Default::default() }],
 /// # };
 /// // One sample without a yield, where three events were seen.
 /// let model = ns_core::compile(&workspace, &Default::default())?;

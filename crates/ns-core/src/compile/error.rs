@@ -275,6 +275,14 @@ pub enum CompileError {
         /// JSON pointer.
         pointer: String,
     },
+    /// A setting of the document that models do not have yet.
+    #[error("{pointer}: {what} is not supported")]
+    Unsupported {
+        /// The setting.
+        what: &'static str,
+        /// JSON pointer.
+        pointer: String,
+    },
     /// No modifier anywhere, so that there is nothing to fit.
     #[error("the workspace has no modifiers, so the model has no parameters")]
     NoParameters,

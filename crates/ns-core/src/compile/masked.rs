@@ -22,12 +22,12 @@ impl Model {
     /// ```
     /// use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, Sample, Workspace};
     ///
-    /// let mu = Modifier { name: "mu".into(), data: ModifierData::NormFactor };
+    /// let mu = Modifier::new("mu", ModifierData::NormFactor);
     /// let background = Sample { name: "background".into(), data: vec![5.0, 6.0, 7.0], modifiers: vec![mu] };
     /// let workspace = Workspace {
     ///     channels: vec![Channel { name: "SR".into(), samples: vec![background] }],
     ///     observations: vec![Observation { name: "SR".into(), data: vec![4.0, 8.0, 6.0] }],
-    ///     measurements: vec![Measurement { name: "m".into(), poi: None, parameters: vec![] }],
+    ///     measurements: vec![Measurement { name: "m".into(), poi: None, parameters: vec![], ..Default::default() }],
     /// };
     /// let model = ns_core::compile(&workspace, &Default::default())?;
     /// let masked = model.without_bins(&[false, true, false])?;

@@ -3,7 +3,7 @@
 use super::error::{CompileError, SamplePlace};
 use super::structure::{finite, unique};
 use crate::parameters::Constraint;
-use crate::spec::{Measurement, ModifierKind, ParameterConfig};
+use crate::spec::{Clipping, Measurement, ModifierKind, ParameterConfig};
 
 /// The properties of a parameter set, before and after the settings of the measurement are applied.
 #[derive(Debug, Clone)]
@@ -33,6 +33,10 @@ impl<'a> Settings<'a> {
     pub(super) fn new(measurement: &'a Measurement, index: usize) -> Result<Self, CompileError> {
         let names = measurement.parameters.iter().map(|p| p.name.as_str());
         unique("parameter setting", names, |i| format!("/measurements/{index}/config/parameters/{i}"))?;
+        if measurement.clip != Clipping::default() {
+            let pointer = format!("/measurements/{index}/config/clip");
+            return Err(CompileError::Unsupported { what: "clipping", pointer });
+        }
         Ok(Self { measurement, index })
     }
 
@@ -72,6 +76,15 @@ struct Setting<'a> {
 
 impl Setting<'_> {
     fn apply(self, config: &ParameterConfig) -> Result<(), CompileError> {
+        for (what, is_set) in [
+            ("constraints", config.constraints.is_some()),
+            ("per_bin", config.per_bin.is_some()),
+            ("alpha", config.alpha.is_some()),
+        ] {
+            if is_set {
+                return Err(CompileError::Unsupported { what, pointer: self.at(what) });
+            }
+        }
         self.check_lengths(config)?;
         self.check_meaning(config)?;
         self.check_values(config)?;

@@ -2,7 +2,7 @@
 //! present.
 
 use super::error::{CompileError, SamplePlace};
-use crate::spec::{Channel, ModifierData, ModifierKind, Workspace};
+use crate::spec::{Channel, ModifierData, ModifierInterpolation, ModifierKind, Workspace};
 use std::collections::HashMap;
 
 /// The indices that channels and samples have in the document, in the order of the model.
@@ -75,6 +75,9 @@ fn check_sample(workspace: &Workspace, c: usize, s: usize) -> Result<(), Compile
         if let Some(first) = seen.insert((&modifier.name, modifier.kind()), m) {
             let name = modifier.name.clone();
             return Err(CompileError::Duplicate { what: "modifier", name, first: pointer(first), pointer: pointer(m) });
+        }
+        if modifier.interpolation != ModifierInterpolation::default() {
+            return Err(CompileError::Unsupported { what: "an interpolation of its own", pointer: pointer(m) });
         }
         let at = |rest: &str| place(workspace, c, s, &format!("/modifiers/{m}{rest}"));
         let list = |field: &'static str, values: &[f64], rest: &str| {

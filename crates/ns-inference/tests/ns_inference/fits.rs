@@ -20,7 +20,7 @@ fn fit_model(model: &Model, options: &FitOptions) -> FitResult {
 }
 
 fn sample(name: &str, data: &[f64], modifiers: &[(&str, ModifierData)]) -> Sample {
-    let modifier = |(name, data): &(&str, ModifierData)| Modifier { name: (*name).to_owned(), data: data.clone() };
+    let modifier = |(name, data): &(&str, ModifierData)| Modifier::new(*name, data.clone());
     Sample { name: name.to_owned(), data: data.to_vec(), modifiers: modifiers.iter().map(modifier).collect() }
 }
 
@@ -29,7 +29,12 @@ fn one_channel(samples: Vec<Sample>, observed: &[f64], interpolation: Interpolat
     let workspace = Workspace {
         channels: vec![Channel { name: "channel".to_owned(), samples }],
         observations: vec![Observation { name: "channel".to_owned(), data: observed.to_vec() }],
-        measurements: vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![] }],
+        measurements: vec![Measurement {
+            name: "m".to_owned(),
+            poi: Some("mu".to_owned()),
+            parameters: vec![],
+            ..Default::default()
+        }],
     };
     compile(&workspace, &CompileOptions { interpolation, ..Default::default() }).expect("a valid workspace")
 }
@@ -413,7 +418,7 @@ fn same_sign(n: usize) -> Model {
     let mut observations = Vec::new();
     for bin in 0..n {
         let name = format!("c{bin}");
-        let modifiers = vec![Modifier { name: format!("jes{bin}"), data: both.clone() }];
+        let modifiers = vec![Modifier::new(format!("jes{bin}"), both.clone())];
         channels.push(Channel {
             name: name.clone(),
             samples: vec![Sample { name: "b".to_owned(), data: vec![1000.0], modifiers }],
@@ -422,7 +427,12 @@ fn same_sign(n: usize) -> Model {
     }
     channels.push(Channel { name: "s".to_owned(), samples: vec![sample("s", &[1e4], &[("mu", NormFactor)])] });
     observations.push(Observation { name: "s".to_owned(), data: vec![1e4] });
-    let measurements = vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![] }];
+    let measurements = vec![Measurement {
+        name: "m".to_owned(),
+        poi: Some("mu".to_owned()),
+        parameters: vec![],
+        ..Default::default()
+    }];
     let workspace = Workspace { channels, observations, measurements };
     compile(&workspace, &CompileOptions::default()).expect("a valid workspace")
 }

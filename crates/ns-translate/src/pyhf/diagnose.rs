@@ -8,7 +8,7 @@ use ns_core::spec::{
     Channel, Measurement, Modifier, ModifierData, ModifierKind, Observation, ParameterConfig, Sample, Workspace,
 };
 
-use super::{PyhfError, VERSION};
+use super::{PyhfError, VERSION, extension};
 use crate::json::{JsonCursor, JsonError, JsonObject};
 use crate::kind::DocumentKind;
 
@@ -69,7 +69,7 @@ fn observation(cursor: &JsonCursor<'_>) -> Read<Observation> {
 }
 
 fn modifier(cursor: &JsonCursor<'_>) -> Read<Modifier> {
-    let object = cursor.object(&["name", "type", "data"])?;
+    let object = cursor.object(&["name", "type", "data", "interpolation", "scale"])?;
     let name = name(&object)?;
     let kind = modifier_kind(&object.need("type")?)?;
     let data = modifier_data(kind, &object.need("data")?)?;
@@ -77,7 +77,8 @@ fn modifier(cursor: &JsonCursor<'_>) -> Read<Modifier> {
         let place = object.need("name")?.place();
         return Err(PyhfError::MisnamedLumi { name, place });
     }
-    Ok(Modifier { name, data })
+    let interpolation = extension::interpolation(&object, kind)?;
+    Ok(Modifier { name, data, interpolation })
 }
 
 fn modifier_kind(cursor: &JsonCursor<'_>) -> Read<ModifierKind> {
@@ -123,14 +124,19 @@ fn measurement(cursor: &JsonCursor<'_>) -> Read<Measurement> {
     let object = cursor.object(&["name", "config"])?;
     let name = name(&object)?;
     let config = object.need("config")?;
-    let config = config.object(&["poi", "parameters"])?;
+    let config = config.object(&["poi", "parameters", "clip"])?;
     let poi = config.need("poi")?.text()?.to_owned();
     Ok(Measurement {
         name,
         poi: (!poi.is_empty()).then_some(poi),
         parameters: each_if_any(&config.need("parameters")?, parameter)?,
+        clip: config.get("clip").map(|cursor| extension::clipping(&cursor)).transpose()?.unwrap_or_default(),
     })
 }
+
+/// The keys of the settings for one parameter: its name, pyhf's, and those beyond pyhf's schema.
+pub(crate) const PARAMETER_KEYS: [&str; 10] =
+    ["name", "inits", "bounds", "auxdata", "factors", "sigmas", "fixed", "constraints", "per_bin", "alpha"];
 
 /// Refuses what is not the settings of a measurement for one parameter.
 pub(crate) fn check_parameter(cursor: &JsonCursor<'_>) -> Read<()> {
@@ -138,7 +144,7 @@ pub(crate) fn check_parameter(cursor: &JsonCursor<'_>) -> Read<()> {
 }
 
 fn parameter(cursor: &JsonCursor<'_>) -> Read<ParameterConfig> {
-    let object = cursor.object(&["name", "inits", "bounds", "auxdata", "factors", "sigmas", "fixed"])?;
+    let object = cursor.object(&PARAMETER_KEYS)?;
     let numbers = |key| object.get(key).map(|cursor| cursor.numbers()).transpose();
     Ok(ParameterConfig {
         name: name(&object)?,
@@ -148,6 +154,9 @@ fn parameter(cursor: &JsonCursor<'_>) -> Read<ParameterConfig> {
         factors: numbers("factors")?,
         sigmas: numbers("sigmas")?,
         fixed: object.get("fixed").map(|cursor| cursor.boolean()).transpose()?,
+        constraints: object.get("constraints").map(|list| each(&list, extension::constraint_term)).transpose()?,
+        per_bin: object.get("per_bin").map(|cursor| extension::per_bin(&cursor)).transpose()?,
+        alpha: object.get("alpha").map(|cursor| extension::alpha_unit(&cursor)).transpose()?,
     })
 }
 

@@ -44,6 +44,24 @@ pub enum PyhfError {
         /// Where.
         place: DocumentPlace,
     },
+    /// A word that is none of those which the key may have.
+    #[error("unknown word `{word}` {place}")]
+    UnknownWord {
+        /// As written.
+        word: String,
+        /// The words that are known.
+        known: &'static [&'static str],
+        /// Where.
+        place: DocumentPlace,
+    },
+    /// A rule or a scale for a modifier that has no template at ±1σ.
+    #[error("a `{kind}` modifier is not interpolated {place}")]
+    NotInterpolated {
+        /// The modifier's type.
+        kind: ModifierKind,
+        /// Where.
+        place: DocumentPlace,
+    },
     /// A schema version other than 1.0.0.
     #[error("version `{found}` is not supported {place}")]
     UnsupportedVersion {
@@ -73,6 +91,8 @@ impl PyhfError {
             Self::ModifierData { place, .. }
             | Self::UnknownModifier { place, .. }
             | Self::MisnamedLumi { place, .. }
+            | Self::UnknownWord { place, .. }
+            | Self::NotInterpolated { place, .. }
             | Self::UnsupportedVersion { place, .. } => Some(place),
         }
     }
@@ -93,6 +113,10 @@ impl PyhfError {
                 Some(meant_or_known(kind, ModifierKind::ALL.map(ModifierKind::as_str), "the types are"))
             }
             Self::UnsupportedVersion { .. } => Some(format!("this is written for pyhf schema version `{VERSION}`")),
+            Self::UnknownWord { word, known, .. } => Some(meant_or_known(word, known.iter().copied(), "the words are")),
+            Self::NotInterpolated { .. } => {
+                Some("`interpolation` and `scale` are for `normsys` and `histosys`".to_owned())
+            }
             Self::ModifierData { .. } | Self::MisnamedLumi { .. } => None,
         }
     }

@@ -7,8 +7,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
+use ns_core::interpolate::InterpolationRule;
 use ns_core::spec::{
-    Channel, Measurement, Modifier, ModifierData, ModifierKind, Observation, ParameterConfig, Sample, Workspace,
+    AlphaUnit, Channel, Clipping, ConstraintTerm, Measurement, Modifier, ModifierData, ModifierInterpolation,
+    ModifierKind, Observation, ParameterConfig, PerBinConstraint, Sample, Workspace,
 };
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -16,6 +18,7 @@ use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use super::VERSION;
+use super::fast_extension::{alpha_unit, clipping, constraint_terms, interpolation_rule, per_bin, some_number};
 
 pub(super) fn read<'de, R>(source: &mut serde_json::Deserializer<R>) -> serde_json::Result<Workspace>
 where
@@ -31,13 +34,13 @@ pub(super) fn read_value(document: &Value) -> serde_json::Result<Workspace> {
 }
 
 /// A JSON object as written, which is converted to a type of the spec.
-trait Form {
+pub(super) trait Form {
     type Spec;
     fn into_spec<E: Error>(self) -> Result<Self::Spec, E>;
 }
 
 /// Accepts only an object; derived readers would also accept a list of the fields.
-struct Object<T>(T);
+pub(super) struct Object<T>(pub(super) T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -69,7 +72,7 @@ where
 }
 
 /// Reads a list of at least one object.
-fn filled_objects<'de, D, F>(deserializer: D) -> Result<Vec<F::Spec>, D::Error>
+pub(super) fn filled_objects<'de, D, F>(deserializer: D) -> Result<Vec<F::Spec>, D::Error>
 where
     D: Deserializer<'de>,
     F: Form + Deserialize<'de>,
@@ -211,14 +214,16 @@ struct ConfigForm<'a> {
     poi: Cow<'a, str>,
     #[serde(deserialize_with = "objects::<_, ParameterForm>")]
     parameters: Vec<ParameterConfig>,
+    #[serde(default, deserialize_with = "clipping")]
+    clip: Clipping,
 }
 
 impl Form for MeasurementForm<'_> {
     type Spec = Measurement;
 
     fn into_spec<E: Error>(self) -> Result<Measurement, E> {
-        let ConfigForm { poi, parameters } = self.config.0;
-        Ok(Measurement { name: self.name, poi: (!poi.is_empty()).then(|| poi.into_owned()), parameters })
+        let ConfigForm { poi, parameters, clip } = self.config.0;
+        Ok(Measurement { name: self.name, poi: (!poi.is_empty()).then(|| poi.into_owned()), parameters, clip })
     }
 }
 
@@ -238,6 +243,12 @@ struct ParameterForm {
     sigmas: Option<Vec<f64>>,
     #[serde(default, deserialize_with = "some_bool")]
     fixed: Option<bool>,
+    #[serde(default, deserialize_with = "constraint_terms")]
+    constraints: Option<Vec<ConstraintTerm>>,
+    #[serde(default, deserialize_with = "per_bin")]
+    per_bin: Option<PerBinConstraint>,
+    #[serde(default, deserialize_with = "alpha_unit")]
+    alpha: Option<AlphaUnit>,
 }
 
 impl Form for ParameterForm {
@@ -252,6 +263,9 @@ impl Form for ParameterForm {
             factors: self.factors,
             sigmas: self.sigmas,
             fixed: self.fixed,
+            constraints: self.constraints,
+            per_bin: self.per_bin,
+            alpha: self.alpha,
         })
     }
 }
@@ -263,13 +277,17 @@ struct ModifierForm<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     data: DataForm,
+    #[serde(default, deserialize_with = "interpolation_rule")]
+    interpolation: Option<InterpolationRule>,
+    #[serde(default, deserialize_with = "some_number")]
+    scale: Option<f64>,
 }
 
 impl Form for ModifierForm<'_> {
     type Spec = Modifier;
 
     fn into_spec<E: Error>(self) -> Result<Modifier, E> {
-        let Self { name, kind, data } = self;
+        let Self { name, kind, data, interpolation: rule, scale } = self;
         let data = match (ModifierKind::from_word(&kind), data) {
             (Some(ModifierKind::NormFactor), DataForm::Null) => ModifierData::NormFactor,
             (Some(ModifierKind::ShapeFactor), DataForm::Null) => ModifierData::ShapeFactor,
@@ -282,7 +300,13 @@ impl Form for ModifierForm<'_> {
             }
             _ => return Err(E::custom("modifier type and data do not go together")),
         };
-        Ok(Modifier { name, data })
+        let interpolation = ModifierInterpolation { rule, scale };
+        if interpolation != ModifierInterpolation::default()
+            && !matches!(data, ModifierData::NormSys { .. } | ModifierData::HistoSys { .. })
+        {
+            return Err(E::custom("only normsys and histosys are interpolated"));
+        }
+        Ok(Modifier { name, data, interpolation })
     }
 }
 

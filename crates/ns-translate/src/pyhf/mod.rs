@@ -9,7 +9,9 @@
 
 mod diagnose;
 mod error;
+mod extension;
 mod fast;
+mod fast_extension;
 mod write;
 
 #[cfg(test)]
@@ -18,7 +20,7 @@ mod tests;
 use ns_core::spec::Workspace;
 use serde_json::Value;
 
-pub(crate) use diagnose::{check_parameter, check_version, workspace as read_tree};
+pub(crate) use diagnose::{PARAMETER_KEYS, check_parameter, check_version, workspace as read_tree};
 pub use error::PyhfError;
 pub use write::write_workspace;
 

@@ -1,6 +1,10 @@
 //! Compares the fast reader with the diagnosing one, and tries both on arbitrary bytes.
 
-use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, ParameterConfig, Sample, Workspace};
+use ns_core::interpolate::InterpolationRule;
+use ns_core::spec::{
+    AlphaUnit, Channel, Clipping, ConstraintTerm, LogNormalDensity, Measurement, Modifier, ModifierData,
+    ModifierInterpolation, Observation, ParameterConfig, PerBinConstraint, PerBinKind, Sample, Workspace,
+};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -30,19 +34,53 @@ fn modifier() -> impl Strategy<Value = Modifier> {
         (number(), number()).prop_map(|(lo, hi)| ModifierData::NormSys { lo, hi }),
         (numbers(), numbers()).prop_map(|(lo_data, hi_data)| ModifierData::HistoSys { lo_data, hi_data }),
     ];
-    (name(), data).prop_map(|(name, data)| match data {
-        ModifierData::Lumi => Modifier { name: "lumi".to_owned(), data },
-        _ => Modifier { name, data },
+    let rule = option::of(proptest::sample::select(InterpolationRule::ALL.to_vec()));
+    (name(), data, rule, option::of(number())).prop_map(|(name, data, rule, scale)| {
+        let name = if data == ModifierData::Lumi { "lumi".to_owned() } else { name };
+        let is_interpolated = matches!(data, ModifierData::NormSys { .. } | ModifierData::HistoSys { .. });
+        let interpolation = ModifierInterpolation { rule, scale };
+        let interpolation = if is_interpolated { interpolation } else { ModifierInterpolation::default() };
+        Modifier { name, data, interpolation }
     })
+}
+
+fn constraint_term() -> impl Strategy<Value = ConstraintTerm> {
+    let density = prop_oneof![Just(LogNormalDensity::Datum), Just(LogNormalDensity::Parameter)];
+    prop_oneof![
+        number().prop_map(|sigma| ConstraintTerm::Gaussian { sigma }),
+        (number(), number()).prop_map(|(sigma_lo, sigma_hi)| ConstraintTerm::AsymmetricGaussian { sigma_lo, sigma_hi }),
+        number().prop_map(|tau| ConstraintTerm::Poisson { tau }),
+        number().prop_map(|tau| ConstraintTerm::Gamma { tau }),
+        (number(), density).prop_map(|(kappa, density)| ConstraintTerm::LogNormal { kappa, density }),
+        Just(ConstraintTerm::Flat),
+    ]
+}
+
+fn extension() -> impl Strategy<Value = ParameterConfig> {
+    let kind = option::of(prop_oneof![Just(PerBinKind::Gaussian), Just(PerBinKind::Poisson)]);
+    let per_bin = option::of((kind, option::of(number())));
+    let alpha = option::of((number(), number()));
+    (option::of(vec(constraint_term(), 1..4)), per_bin, alpha).prop_map(|(constraints, per_bin, alpha)| {
+        let per_bin =
+            per_bin.map(|(constraint, relative_threshold)| PerBinConstraint { constraint, relative_threshold });
+        let alpha = alpha.map(|(center, unit)| AlphaUnit { center, unit });
+        ParameterConfig { constraints, per_bin, alpha, ..Default::default() }
+    })
+}
+
+fn clipping() -> impl Strategy<Value = Clipping> {
+    [(); 3].map(|()| option::of(number())).prop_map(|[templates, samples, bins]| Clipping { templates, samples, bins })
 }
 
 fn parameter() -> impl Strategy<Value = ParameterConfig> {
     let lists = [(); 4].map(|()| option::of(numbers()));
     let bounds = option::of(vec([number(), number()], 1..3));
-    (name(), lists, bounds, option::of(any::<bool>())).prop_map(|(name, lists, bounds, fixed)| {
-        let [inits, auxdata, factors, sigmas] = lists;
-        ParameterConfig { name, inits, bounds, auxdata, factors, sigmas, fixed }
-    })
+    (name(), lists, bounds, option::of(any::<bool>()), extension()).prop_map(
+        |(name, lists, bounds, fixed, extension)| {
+            let [inits, auxdata, factors, sigmas] = lists;
+            ParameterConfig { name, inits, bounds, auxdata, factors, sigmas, fixed, ..extension }
+        },
+    )
 }
 
 fn workspace() -> impl Strategy<Value = Workspace> {
@@ -51,8 +89,8 @@ fn workspace() -> impl Strategy<Value = Workspace> {
     let channel = (name(), vec(sample, 1..3)).prop_map(|(name, samples)| Channel { name, samples });
     let observation = (name(), numbers()).prop_map(|(name, data)| Observation { name, data });
     let poi = option::of("[a-z]{1,4}");
-    let measurement =
-        (name(), poi, vec(parameter(), 0..3)).prop_map(|(name, poi, parameters)| Measurement { name, poi, parameters });
+    let measurement = (name(), poi, vec(parameter(), 0..3), clipping())
+        .prop_map(|(name, poi, parameters, clip)| Measurement { name, poi, parameters, clip });
     (vec(channel, 1..3), vec(observation, 1..3), vec(measurement, 1..3))
         .prop_map(|(channels, observations, measurements)| Workspace { channels, observations, measurements })
 }
@@ -72,8 +110,41 @@ enum Damage {
 }
 
 fn damage() -> impl Strategy<Value = Damage> {
-    let values = ["null", "true", "3", "-0.0", "\"x\"", "[]", "{}", "[1]", "[[1,2]]", "{\"lo\":1,\"hi\":2}"];
-    let words = ["name", "data", "type", "lo", "hi_data", "normsys", "lumi", "inits", "poi", "x"];
+    let values = [
+        "null",
+        "true",
+        "3",
+        "-0.0",
+        "\"x\"",
+        "[]",
+        "{}",
+        "[1]",
+        "[[1,2]]",
+        "{\"lo\":1,\"hi\":2}",
+        "\"flat\"",
+        "\"linear\"",
+        "\"datum\"",
+    ];
+    let words = [
+        "name",
+        "data",
+        "type",
+        "lo",
+        "hi_data",
+        "normsys",
+        "lumi",
+        "inits",
+        "poi",
+        "x",
+        "clip",
+        "alpha",
+        "sigma",
+        "tau",
+        "gaussian",
+        "constraint",
+        "scale",
+        "unit",
+    ];
     prop_oneof![
         proptest::sample::select(values.to_vec())
             .prop_map(|text| Damage::Put(serde_json::from_str(text).unwrap_or_default())),

@@ -3,7 +3,7 @@
 use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, ParameterConfig, Sample, Workspace};
 use serde_json::{Map, Value, json};
 
-use super::VERSION;
+use super::{VERSION, extension};
 
 /// Returns the workspace as a pyhf document; reading it back gives the same workspace.
 ///
@@ -40,7 +40,12 @@ fn modifier(modifier: &Modifier) -> Value {
         }
         ModifierData::ShapeSys(data) | ModifierData::StatError(data) => json!(data),
     };
-    json!({"name": modifier.name, "type": modifier.kind().as_str(), "data": data})
+    let mut object = Map::new();
+    object.insert("name".to_owned(), json!(modifier.name));
+    object.insert("type".to_owned(), json!(modifier.kind().as_str()));
+    object.insert("data".to_owned(), data);
+    extension::write_interpolation(modifier, &mut object);
+    Value::Object(object)
 }
 
 fn observation(observation: &Observation) -> Value {
@@ -48,10 +53,10 @@ fn observation(observation: &Observation) -> Value {
 }
 
 fn measurement(measurement: &Measurement) -> Value {
-    let config = json!({
-        "poi": measurement.poi.as_deref().unwrap_or(""),
-        "parameters": list(&measurement.parameters, parameter),
-    });
+    let mut config = Map::new();
+    config.insert("poi".to_owned(), json!(measurement.poi.as_deref().unwrap_or("")));
+    config.insert("parameters".to_owned(), list(&measurement.parameters, parameter));
+    extension::write_clipping(&measurement.clip, &mut config);
     json!({"name": measurement.name, "config": config})
 }
 
@@ -68,5 +73,6 @@ fn parameter(parameter: &ParameterConfig) -> Value {
     object.insert("name".to_owned(), json!(parameter.name));
     let given = settings.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
     object.extend(given);
+    extension::write_parameter(parameter, &mut object);
     Value::Object(object)
 }

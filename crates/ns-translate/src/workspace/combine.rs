@@ -197,18 +197,23 @@ fn merge_samples(
 }
 
 /// Adds the settings that the measurement does not have. Those that it has must be equal, and so
-/// must the parameters of interest.
+/// must the parameters of interest and the clipping.
 fn merge_settings(
     measurement: &mut Measurement,
     other: Measurement,
     at: &[String; 2],
     joiner: &mut Joiner,
 ) -> Result<(), WorkspaceError> {
-    let Config { parameters, poi } = other.config;
+    let Config { clip, parameters, poi } = other.config;
     let [left, right] = at.each_ref().map(|pointer| format!("{pointer}/config"));
     if measurement.config.poi != poi {
         let at = [format!("{left}/poi"), format!("{right}/poi")];
         let difference = Box::new(difference(&measurement.config.poi, &poi, at));
+        return Err(WorkspaceError::Differs { part: WorkspacePart::Measurement, name: other.name, difference });
+    }
+    if measurement.config.clip != clip {
+        let at = [format!("{left}/clip"), format!("{right}/clip")];
+        let difference = Box::new(difference(&measurement.config.clip, &clip, at));
         return Err(WorkspaceError::Differs { part: WorkspacePart::Measurement, name: other.name, difference });
     }
     let own = &mut measurement.config.parameters;

@@ -18,6 +18,7 @@ use super::settings::merged_settings;
 use super::split::{Split, require_effect, require_names, split};
 use super::uses::Uses;
 use super::{Config, Measurement, WorkspaceDocument};
+use crate::json::WrittenValue;
 
 /// A workspace to combine with others.
 #[derive(Debug, Clone, PartialEq)]
@@ -246,7 +247,8 @@ impl Combination<'_> {
             .collect::<Result<_, _>>()?;
         let settings = merged_settings(&described, &renamed, self.map)?;
         let poi = self.poi(&labels, &renamed)?;
-        let measurement = Measurement { config: Config { parameters: settings, poi }, name: self.name(&renamed) };
+        let clip = common_clip(&labels, &renamed)?;
+        let measurement = Measurement { config: Config { clip, parameters: settings, poi }, name: self.name(&renamed) };
         let document = joined(&labels, renamed, measurement)?;
         let mut report = describe(&described, measurements_of(&document));
         report.rules = self.outcomes(unmatched);
@@ -312,6 +314,17 @@ impl Combination<'_> {
         });
         correlate.chain(decorrelate).chain(same_names).collect()
     }
+}
+
+/// Returns the clipping that all workspaces have, each with one measurement.
+fn common_clip(labels: &[&str], documents: &[WorkspaceDocument]) -> Result<Option<WrittenValue>, MapError> {
+    let clip = |document: &WorkspaceDocument| document.measurements.first().and_then(|m| m.config.clip.clone());
+    let clips: Vec<Option<WrittenValue>> = documents.iter().map(clip).collect();
+    let Some(other) = clips.iter().position(|clip| *clip != clips[0]) else {
+        return Ok(clips.into_iter().next().flatten());
+    };
+    let analyses = [labels[0].to_owned(), labels[other].to_owned()];
+    Err(MapError { problem: MapProblem::ClipsDiffer { analyses }, place: None })
 }
 
 /// Returns a workspace with new names of parameters.

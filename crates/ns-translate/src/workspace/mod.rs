@@ -87,7 +87,11 @@ struct Sample {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Modifier {
     data: WrittenValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interpolation: Option<WrittenValue>,
     name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scale: Option<WrittenValue>,
     #[serde(rename = "type")]
     kind: ModifierKind,
 }
@@ -106,6 +110,8 @@ struct Measurement {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Config {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clip: Option<WrittenValue>,
     parameters: Vec<Setting>,
     /// Empty for none.
     poi: String,
@@ -115,7 +121,7 @@ struct Config {
 #[derive(Debug, Clone, PartialEq)]
 struct Setting {
     name: String,
-    /// Those of them that are given: `inits`, `bounds`, `auxdata`, `factors`, `sigmas`, `fixed`.
+    /// Those of [`crate::pyhf::PARAMETER_KEYS`] that are given, without the name.
     values: BTreeMap<String, WrittenValue>,
 }
 

@@ -44,6 +44,10 @@ fn data(object: &JsonObject<'_>) -> Result<WrittenValue, JsonError> {
     WrittenValue::read(&object.need("data")?)
 }
 
+fn written(object: &JsonObject<'_>, key: &str) -> Result<Option<WrittenValue>, JsonError> {
+    object.get(key).map(|cursor| WrittenValue::read(&cursor)).transpose()
+}
+
 fn channel(object: &JsonObject<'_>) -> Read<Channel> {
     Ok(Channel { name: name(object)?, samples: list(object, "samples", sample)? })
 }
@@ -57,7 +61,8 @@ fn modifier(object: &JsonObject<'_>) -> Read<Modifier> {
     let word = cursor.text()?;
     let kind = ModifierKind::from_word(word)
         .ok_or_else(|| PyhfError::UnknownModifier { kind: word.to_owned(), place: cursor.place() })?;
-    Ok(Modifier { data: data(object)?, name: name(object)?, kind })
+    let (interpolation, scale) = (written(object, "interpolation")?, written(object, "scale")?);
+    Ok(Modifier { data: data(object)?, interpolation, name: name(object)?, scale, kind })
 }
 
 fn observation(object: &JsonObject<'_>) -> Read<Observation> {
@@ -68,15 +73,14 @@ fn measurement(object: &JsonObject<'_>) -> Read<Measurement> {
     let config = object.need("config")?;
     let config = config.open_object()?;
     let poi = config.need("poi")?.text()?.to_owned();
-    Ok(Measurement { config: Config { parameters: list(&config, "parameters", setting)?, poi }, name: name(object)? })
+    let (clip, parameters) = (written(&config, "clip")?, list(&config, "parameters", setting)?);
+    Ok(Measurement { config: Config { clip, parameters, poi }, name: name(object)? })
 }
 
 pub(super) fn setting(object: &JsonObject<'_>) -> Read<Setting> {
     let mut values = BTreeMap::new();
-    for key in ["inits", "bounds", "auxdata", "factors", "sigmas", "fixed"] {
-        if let Some(value) = object.get(key) {
-            values.insert(key.to_owned(), WrittenValue::read(&value)?);
-        }
+    for key in pyhf::PARAMETER_KEYS.into_iter().filter(|key| *key != "name") {
+        values.extend(written(object, key)?.map(|value| (key.to_owned(), value)));
     }
     Ok(Setting { name: name(object)?, values })
 }

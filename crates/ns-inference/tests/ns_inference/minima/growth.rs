@@ -13,7 +13,7 @@ use ns_testkit::published;
 use ns_testkit::small::{one_channel, sample};
 
 fn normsys(name: &str, lo: f64, hi: f64) -> Modifier {
-    Modifier { name: name.to_owned(), data: ModifierData::NormSys { lo, hi } }
+    Modifier::new(name, ModifierData::NormSys { lo, hi })
 }
 
 /// Returns a background that explains the data, with `n` ordinary systematics.

@@ -293,6 +293,12 @@ pub enum MapProblem {
         /// Each with the label of its workspace.
         pois: Vec<[String; 2]>,
     },
+    /// Workspaces that clip yields differently.
+    #[error("`{}` and `{}` clip yields differently", .analyses[0], .analyses[1])]
+    ClipsDiffer {
+        /// The labels of two workspaces.
+        analyses: [String; 2],
+    },
     /// A parameter of interest that is split.
     #[error("the parameter of interest `{poi}` is split into {}", in_backticks(.parts))]
     PoiSplit {
@@ -358,6 +364,9 @@ impl MapProblem {
                     "`poi: {{name: mu, parameters: {{{}}}}}` makes them one; `poi: NAME` chooses one of them",
                     members.join(", ")
                 ));
+            }
+            Self::ClipsDiffer { .. } => {
+                return Some("a measurement has one `clip` for all channels; give both workspaces the same".to_owned());
             }
             Self::PoiSplit { parts, .. } => {
                 return Some(format!("say which part is of interest, `{}` for one; the others are free", parts[0]));
