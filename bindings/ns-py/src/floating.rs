@@ -9,7 +9,6 @@ use ns_compute::cpu::ModelPlan;
 use ns_compute::{BatchDataSet, BatchDataSets, CpuBatch, CpuLikelihood};
 use ns_core::curvature::{Arrowhead, Curvature};
 use ns_core::expected::{asimov, cell_yields};
-use ns_core::likelihood::constraint_nll;
 use ns_core::poisson::{half_deviance, log_normaliser};
 use ns_core::{Data, DataLikelihood, Likelihood, Model, SearchLikelihood};
 use ns_inference::hessian::Hessian;
@@ -345,7 +344,7 @@ impl FloatingModel {
         let constraint: f64 = of
             .filter_map(|(&param, &aux)| {
                 let param = param as usize;
-                Some(constraint_nll(model.parameters.constraint[param]?, aux, params[param]))
+                Some(model.parameters.constraint[param]?.nll(aux, params[param]))
             })
             .sum();
         (-main, -constraint)

@@ -262,12 +262,12 @@ impl PyModel {
             entry.set_item("start", set.first)?;
             entry.set_item("len", set.len)?;
             entry.set_item("is_scalar", set.is_scalar)?;
-            let constraint = (set.len > 0).then(|| self.model.parameters.constraint[set.first]).flatten();
-            let kind = constraint.map(|constraint| match constraint {
-                Constraint::Gaussian { .. } => "normal",
-                Constraint::Poisson { .. } => "poisson",
+            // pyhf's word for a Gaussian; a vector may have several kinds of term, or none for
+            // some.
+            let kinds = set.range().filter_map(|i| self.model.parameters.constraint[i]).map(|constraint| {
+                if matches!(constraint, Constraint::Gaussian { .. }) { "normal" } else { constraint.name() }
             });
-            entry.set_item("constraint", kind)?;
+            entry.set_item("constraint", kinds.reduce(|first, kind| if first == kind { first } else { "mixed" }))?;
             // σ of normal terms, τ of Poisson terms.
             let scales: Vec<f64> = set.range().filter_map(|i| self.model.parameters.constraint[i]).map(scale).collect();
             entry.set_item("scales", array(py, &scales))?;
@@ -372,10 +372,9 @@ impl PyModel {
     ///
     /// Examples
     /// --------
-    /// >>> import nextstat
-    /// >>> model = nextstat.load_workspace("examples/simple.json")
-    /// >>> print(model.diagnose([-5.0, 1.0, 1.0]))
-    /// channel `singlechannel`, bin 0: -10 events expected where 57 were observed (lowest yield: sample `signal`, -60)
+    /// >>> import nextstat >>> model = nextstat.load_workspace("examples/simple.json") >>>
+    /// print(model.diagnose([-5.0, 1.0, 1.0])) channel `singlechannel`, bin 0: -10 events expected
+    /// where 57 were observed (lowest yield: sample `signal`, -60)
     #[pyo3(signature = (params, data=None))]
     fn diagnose(&self, params: &Bound<'_, PyAny>, data: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
         let params = point(&self.model, params, "params")?;
@@ -414,7 +413,8 @@ impl PyModel {
 fn scale(constraint: Constraint) -> f64 {
     match constraint {
         Constraint::Gaussian { sigma, .. } => sigma,
-        Constraint::Poisson { tau } => tau,
+        Constraint::Poisson { tau } | Constraint::Gamma { tau, .. } => tau,
+        Constraint::AsymmetricGaussian { .. } | Constraint::LogNormal { .. } => constraint.width(1.0),
     }
 }
 

@@ -13,11 +13,18 @@
 //! density of a with median θ exp(b) and σ = ln κ. With b = 0 it is smallest at θ = a. The
 //! log-normal density of θ with median a ([`crate::spec::LogNormalDensity::Parameter`]) is the same
 //! function of θ as b = σ², and normalised in a it is that term.
+//!
+//! Gamma and log-normal terms may constrain β = offset + factor·θ in place of θ. A point where θ
+//! (or β) must be positive and is not has -ln f = +∞.
 
 use crate::double_double::DoubleDouble;
 use crate::interpolate::Jet;
 use crate::poisson::{self, LARGE_COUNT, half_deviance, half_deviance_double_double, log_normaliser};
-use crate::spec::{ConstraintTerm, LogNormalDensity};
+use crate::spec::{ConstrainedQuantity, ConstraintTerm, LogNormalDensity};
+
+/// Closer to its datum than this part of a width, the second derivative of an asymmetric Gaussian
+/// is that of the mean of its widths: uncertainties there must not depend on rounding.
+const BETWEEN: f64 = 1e-3;
 
 /// The constraint term of one parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -43,6 +50,8 @@ pub enum Constraint {
     Gamma {
         /// The rate τ.
         tau: f64,
+        /// What is constrained.
+        beta: ConstrainedQuantity,
     },
     /// The log-normal density of a with median θ exp(`shift`).
     LogNormal {
@@ -50,25 +59,69 @@ pub enum Constraint {
         sigma: f64,
         /// The logarithm b of the ratio of the median to θ.
         shift: f64,
+        /// What is constrained.
+        beta: ConstrainedQuantity,
     },
+}
+
+impl ConstrainedQuantity {
+    /// Returns β at θ.
+    #[must_use]
+    pub fn at(self, param: f64) -> f64 {
+        self.offset + self.factor * param
+    }
+
+    /// Returns θ where β is `value`.
+    #[must_use]
+    pub fn param_at(self, value: f64) -> f64 {
+        (value - self.offset) / self.factor
+    }
+}
+
+/// The datum that a term expects, as a function of θ.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ExpectedDatum {
+    /// Its value at θ = 0.
+    pub offset: f64,
+    /// Its change per unit of θ.
+    pub ratio: f64,
+}
+
+impl ExpectedDatum {
+    /// Returns the datum at θ.
+    #[must_use]
+    pub fn at(self, param: f64) -> f64 {
+        let datum = param * self.ratio;
+        // A plain ratio keeps the sign of zero.
+        if self.offset == 0.0 { datum } else { datum + self.offset }
+    }
+
+    /// Returns θ at which `datum` is expected.
+    #[must_use]
+    pub fn param_at(self, datum: f64) -> f64 {
+        let datum = if self.offset == 0.0 { datum } else { datum - self.offset };
+        datum / self.ratio
+    }
 }
 
 impl Constraint {
     /// Returns the term that a document describes, or `None` for a flat one.
     #[must_use]
-    pub fn from_term(term: ConstraintTerm) -> Option<Self> {
+    pub fn from_term(term: ConstraintTerm, beta: ConstrainedQuantity) -> Option<Self> {
         Some(match term {
             ConstraintTerm::Gaussian { sigma } => Self::Gaussian { sigma },
-            ConstraintTerm::AsymmetricGaussian { sigma_lo, sigma_hi } => Self::AsymmetricGaussian { sigma_lo, sigma_hi },
+            ConstraintTerm::AsymmetricGaussian { sigma_lo, sigma_hi } => {
+                Self::AsymmetricGaussian { sigma_lo, sigma_hi }
+            }
             ConstraintTerm::Poisson { tau } => Self::Poisson { tau },
-            ConstraintTerm::Gamma { tau } => Self::Gamma { tau },
+            ConstraintTerm::Gamma { tau } => Self::Gamma { tau, beta },
             ConstraintTerm::LogNormal { kappa, density } => {
                 let sigma = kappa.ln();
                 let shift = match density {
                     LogNormalDensity::Datum => 0.0,
                     LogNormalDensity::Parameter => sigma * sigma,
                 };
-                Self::LogNormal { sigma, shift }
+                Self::LogNormal { sigma, shift, beta }
             }
             ConstraintTerm::Flat => return None,
         })
@@ -102,31 +155,33 @@ impl Constraint {
                 let pull = (aux - param) / sigma;
                 (0.5 * pull * pull).into()
             }
-            Self::Poisson { tau } | Self::Gamma { tau } if aux >= LARGE_COUNT => {
-                half_deviance_double_double(aux, tau, param)
+            Self::Poisson { tau } if aux >= LARGE_COUNT => half_deviance_double_double(aux, tau, param),
+            Self::Poisson { tau } => half_deviance(aux, tau * param).into(),
+            Self::AsymmetricGaussian { .. } | Self::Gamma { .. } | Self::LogNormal { .. } => {
+                self.rare_deviance(aux, param)
             }
-            Self::Poisson { tau } | Self::Gamma { tau } => half_deviance(aux, tau * param).into(),
-            Self::AsymmetricGaussian { .. } | Self::LogNormal { .. } => self.smooth_deviance(aux, param).into(),
         }
     }
 
     /// Returns the deviance of the terms that few models have.
     #[inline(never)]
-    fn smooth_deviance(self, aux: f64, param: f64) -> f64 {
+    fn rare_deviance(self, aux: f64, param: f64) -> DoubleDouble {
         match self {
-            Self::LogNormal { .. } if param.is_nan() || param <= 0.0 => f64::INFINITY,
-            Self::LogNormal { sigma, shift } => {
-                let pull = (log_ratio(aux, param) - shift) / sigma;
-                0.5 * pull * pull
+            Self::Gamma { tau, beta } => Self::Poisson { tau }.deviance(aux, beta.at(param)),
+            Self::LogNormal { sigma, shift, beta } => {
+                let beta = beta.at(param);
+                if beta.is_nan() || beta <= 0.0 {
+                    return f64::INFINITY.into();
+                }
+                let pull = ((aux / beta).ln() - shift) / sigma;
+                (0.5 * pull * pull).into()
             }
-            _ => {
-                let pull = (aux - param) / self.side(aux, param);
-                0.5 * pull * pull
-            }
+            Self::AsymmetricGaussian { .. } => Self::Gaussian { sigma: self.side(aux, param) }.deviance(aux, param),
+            Self::Gaussian { .. } | Self::Poisson { .. } => self.deviance(aux, param),
         }
     }
 
-    /// Returns the width of the half of an asymmetric Gaussian in which θ is.
+    /// Returns σ of a Gaussian, of the half in which θ is.
     fn side(self, aux: f64, param: f64) -> f64 {
         match self {
             Self::AsymmetricGaussian { sigma_lo, .. } if param < aux => sigma_lo,
@@ -144,7 +199,7 @@ impl Constraint {
             Self::Gaussian { sigma } => gaussian(sigma),
             Self::AsymmetricGaussian { sigma_lo, sigma_hi } => gaussian(0.5 * (sigma_lo + sigma_hi)),
             Self::Poisson { .. } => log_normaliser(aux),
-            Self::Gamma { tau } => log_normaliser(aux) - tau.ln(),
+            Self::Gamma { tau, .. } => log_normaliser(aux) - tau.ln(),
             Self::LogNormal { sigma, .. } => gaussian(sigma) + aux.ln(),
         }
     }
@@ -162,22 +217,34 @@ impl Constraint {
     pub fn derivatives(self, aux: f64, param: f64) -> (f64, f64) {
         match self {
             Self::Gaussian { sigma } => ((param - aux) / (sigma * sigma), 1.0 / (sigma * sigma)),
-            Self::Poisson { tau } | Self::Gamma { tau } => {
+            Self::Poisson { tau } => {
                 let (first, second) = poisson::derivatives(aux, tau * param);
                 (tau * first, tau * tau * second)
             }
-            Self::AsymmetricGaussian { .. } | Self::LogNormal { .. } => self.smooth_derivatives(aux, param),
+            Self::AsymmetricGaussian { .. } | Self::Gamma { .. } | Self::LogNormal { .. } => {
+                self.rare_derivatives(aux, param)
+            }
         }
     }
 
     #[inline(never)]
-    fn smooth_derivatives(self, aux: f64, param: f64) -> (f64, f64) {
-        if let Self::LogNormal { sigma, shift } = self {
-            let (excess, inverse) = (log_ratio(aux, param) - shift, (sigma * param).recip());
-            return (-excess * inverse / sigma, (1.0 + excess) * inverse * inverse);
+    fn rare_derivatives(self, aux: f64, param: f64) -> (f64, f64) {
+        match self {
+            Self::Gamma { tau, beta } => {
+                let (first, second) = Self::Poisson { tau }.derivatives(aux, beta.at(param));
+                (beta.factor * first, beta.factor * beta.factor * second)
+            }
+            Self::LogNormal { sigma, shift, beta } => {
+                let (excess, rate) = ((aux / beta.at(param)).ln() - shift, beta.factor / (sigma * beta.at(param)));
+                (-excess * rate / sigma, (1.0 + excess) * rate * rate)
+            }
+            _ => {
+                let sigma = self.side(aux, param);
+                let is_between = (param - aux).abs() < BETWEEN * sigma;
+                let width = if is_between { self.width(param) } else { sigma };
+                ((param - aux) / (sigma * sigma), 1.0 / (width * width))
+            }
         }
-        let sigma = self.side(aux, param);
-        ((param - aux) / (sigma * sigma), 1.0 / (sigma * sigma))
     }
 
     /// Returns the derivative of -ln f with respect to θ as a function of θ. The second derivative
@@ -188,17 +255,17 @@ impl Constraint {
         let second = match self {
             Self::Gaussian { .. } | Self::AsymmetricGaussian { .. } => 0.0,
             Self::Poisson { .. } | Self::Gamma { .. } if aux == 0.0 => 0.0,
-            Self::Poisson { .. } | Self::Gamma { .. } => -2.0 * first / param,
-            Self::LogNormal { sigma, shift } => {
-                let excess = log_ratio(aux, param) - shift;
-                -(3.0 + 2.0 * excess) / (sigma * sigma * param * param * param)
+            Self::Poisson { .. } => -2.0 * first / param,
+            Self::Gamma { beta, .. } => -2.0 * first * beta.factor / beta.at(param),
+            Self::LogNormal { sigma, shift, beta } => {
+                let (excess, rate) = ((aux / beta.at(param)).ln() - shift, beta.factor / beta.at(param));
+                -(3.0 + 2.0 * excess) * rate * rate * rate / (sigma * sigma)
             }
         };
         Jet { value, first, second }
     }
 
-    /// Returns -∂²ln f/∂θ∂a with a minus sign: how much one unit of the datum moves the derivative
-    /// of -ln f down.
+    /// Returns how much one unit of the datum lowers the derivative of -ln f with respect to θ.
     #[must_use]
     pub fn datum_weight(self, aux: f64, param: f64) -> f64 {
         match self {
@@ -206,12 +273,14 @@ impl Constraint {
                 let sigma = self.side(aux, param);
                 1.0 / (sigma * sigma)
             }
-            Self::Poisson { .. } | Self::Gamma { .. } => 1.0 / param,
-            Self::LogNormal { sigma, .. } => 1.0 / (aux * param * sigma * sigma),
+            Self::Poisson { .. } => 1.0 / param,
+            Self::Gamma { beta, .. } => beta.factor / beta.at(param),
+            Self::LogNormal { sigma, beta, .. } => beta.factor / (beta.at(param) * aux * sigma * sigma),
         }
     }
 
-    /// Returns ∂/∂a [-ln f(a | `left`) + ln f(a | `right`)].
+    /// Returns the derivative with respect to the datum of the difference between -ln f at θ =
+    /// `left` and at θ = `right`.
     #[must_use]
     pub fn datum_derivative(self, aux: f64, left: f64, right: f64) -> f64 {
         match self {
@@ -220,37 +289,43 @@ impl Constraint {
                 let derivative = |param: f64| (aux - param) / self.side(aux, param).powi(2);
                 derivative(left) - derivative(right)
             }
-            Self::Poisson { .. } | Self::Gamma { .. } if left == right => 0.0,
-            Self::Poisson { .. } | Self::Gamma { .. } => (right / left).ln(),
-            Self::LogNormal { sigma, .. } => (right / left).ln() / (aux * sigma * sigma),
+            _ if left == right => 0.0,
+            Self::Poisson { .. } => (right / left).ln(),
+            Self::Gamma { beta, .. } => (beta.at(right) / beta.at(left)).ln(),
+            Self::LogNormal { sigma, beta, .. } => (beta.at(right) / beta.at(left)).ln() / (aux * sigma * sigma),
         }
     }
 
-    /// Returns the derivative of ∂²(-ln f)/∂θ² with respect to the datum.
+    /// Returns the derivative with respect to the datum of v² ∂²(-ln f)/∂θ².
     #[must_use]
-    pub fn datum_curvature(self, aux: f64, param: f64) -> f64 {
+    pub fn datum_curvature(self, aux: f64, param: f64, v: f64) -> f64 {
         match self {
             Self::Gaussian { .. } | Self::AsymmetricGaussian { .. } => 0.0,
-            Self::Poisson { .. } | Self::Gamma { .. } => 1.0 / (param * param),
-            Self::LogNormal { sigma, .. } => 1.0 / (aux * (sigma * param).powi(2)),
+            Self::Poisson { .. } => (v / param).powi(2),
+            Self::Gamma { beta, .. } => (v * beta.factor / beta.at(param)).powi(2),
+            Self::LogNormal { sigma, beta, .. } => (v * beta.factor / (sigma * beta.at(param))).powi(2) / aux,
         }
     }
 
-    /// Returns the ratio of the datum to the parameter where -ln f is smallest: the datum of an
-    /// Asimov data set is this times θ.
+    /// Returns the datum for which -ln f is smallest at θ, that of an Asimov data set.
     #[must_use]
-    pub fn datum_ratio(self) -> f64 {
+    pub fn expected_datum(self) -> ExpectedDatum {
+        let of_beta = |beta: ConstrainedQuantity, ratio: f64| ExpectedDatum {
+            offset: ratio * beta.offset,
+            ratio: ratio * beta.factor,
+        };
         match self {
-            Self::Gaussian { .. } | Self::AsymmetricGaussian { .. } => 1.0,
-            Self::Poisson { tau } | Self::Gamma { tau } => tau,
-            Self::LogNormal { shift, .. } => shift.exp(),
+            Self::Gaussian { .. } | Self::AsymmetricGaussian { .. } => ExpectedDatum { offset: 0.0, ratio: 1.0 },
+            Self::Poisson { tau } => ExpectedDatum { offset: 0.0, ratio: tau },
+            Self::Gamma { tau, beta } => of_beta(beta, tau),
+            Self::LogNormal { shift, beta, .. } => of_beta(beta, shift.exp()),
         }
     }
 
     /// Returns where the datum alone puts the parameter.
     #[must_use]
     pub fn center(self, aux: f64) -> f64 {
-        aux / self.datum_ratio()
+        self.expected_datum().param_at(aux)
     }
 
     /// Returns the standard deviation that the constraint term gives the parameter at `center`: the
@@ -258,50 +333,51 @@ impl Constraint {
     /// asymmetric Gaussian.
     #[must_use]
     pub fn width(self, center: f64) -> f64 {
+        let count = |tau: f64, value: f64| (value.max(f64::MIN_POSITIVE) / tau).sqrt();
         match self {
             Self::Gaussian { sigma } => sigma,
             Self::AsymmetricGaussian { sigma_lo, sigma_hi } => 0.5 * (sigma_lo + sigma_hi),
-            Self::Poisson { tau } | Self::Gamma { tau } => (center.max(f64::MIN_POSITIVE) / tau).sqrt(),
-            Self::LogNormal { sigma, .. } => sigma * center.max(f64::MIN_POSITIVE),
+            Self::Poisson { tau } => count(tau, center),
+            Self::Gamma { tau, beta } => count(tau, beta.at(center)) / beta.factor,
+            Self::LogNormal { sigma, beta, .. } => sigma * beta.at(center).max(f64::MIN_POSITIVE) / beta.factor,
         }
     }
 
-    /// Returns the parameter one standard deviation below and above `center`: `center` ∓ the width,
-    /// but κ⁻¹ and κ times `center` for a log-normal term.
+    /// Returns how far one standard deviation goes below and above `center`: to where β is κ⁻¹ and
+    /// κ times its value for a log-normal term, and the width for symmetric ones.
     #[must_use]
-    pub fn interval(self, center: f64) -> [f64; 2] {
+    pub fn widths(self, center: f64) -> [f64; 2] {
         match self {
-            Self::AsymmetricGaussian { sigma_lo, sigma_hi } => [center - sigma_lo, center + sigma_hi],
-            Self::LogNormal { sigma, .. } => [center * (-sigma).exp(), center * sigma.exp()],
-            Self::Gaussian { .. } | Self::Poisson { .. } | Self::Gamma { .. } => {
-                let width = self.width(center);
-                [center - width, center + width]
+            Self::AsymmetricGaussian { sigma_lo, sigma_hi } => [sigma_lo, sigma_hi],
+            Self::LogNormal { sigma, beta, .. } => {
+                let unit = beta.at(center).max(f64::MIN_POSITIVE) / beta.factor;
+                [-unit * (-sigma).exp_m1(), unit * sigma.exp_m1()]
             }
+            Self::Gaussian { .. } | Self::Poisson { .. } | Self::Gamma { .. } => [self.width(center); 2],
         }
     }
 
-    /// Returns the distance of `param` from `center` in units of the width on its side; of
+    /// Returns the distance of `param` from `center` in units of the width of that side; of
     /// logarithms for a log-normal term.
     #[must_use]
     pub fn pull(self, center: f64, param: f64) -> f64 {
         match self {
-            Self::LogNormal { sigma, .. } => (param / center).ln() / sigma,
+            Self::LogNormal { sigma, beta, .. } => (beta.at(param) / beta.at(center)).ln() / sigma,
             Self::AsymmetricGaussian { .. } => (param - center) / self.side(center, param),
             Self::Gaussian { .. } | Self::Poisson { .. } | Self::Gamma { .. } => (param - center) / self.width(center),
         }
     }
 
-    /// Returns the datum `aux` moved down and up by the standard deviation that it has at `param`.
-    /// A datum below a `param` is on the side of σ₊ of an asymmetric Gaussian.
+    /// Returns the datum `aux` moved down and up by the standard deviation that it has at θ. A
+    /// datum below θ is on the side of σ₊ of an asymmetric Gaussian.
     #[must_use]
     pub fn datum_interval(self, aux: f64, param: f64) -> [f64; 2] {
+        let around = |sigma: f64| [aux - sigma, aux + sigma];
         match self {
-            Self::Gaussian { sigma } => [aux - sigma, aux + sigma],
+            Self::Gaussian { sigma } => around(sigma),
             Self::AsymmetricGaussian { sigma_lo, sigma_hi } => [aux - sigma_hi, aux + sigma_lo],
-            Self::Poisson { tau } | Self::Gamma { tau } => {
-                let sigma = (tau * param.max(0.0)).sqrt();
-                [aux - sigma, aux + sigma]
-            }
+            Self::Poisson { tau } => around((tau * param.max(0.0)).sqrt()),
+            Self::Gamma { tau, beta } => around((tau * beta.at(param).max(0.0)).sqrt()),
             Self::LogNormal { sigma, .. } => [aux * (-sigma).exp(), aux * sigma.exp()],
         }
     }
@@ -316,14 +392,13 @@ impl Constraint {
         }
     }
 
-    /// Returns whether the parameter must be positive.
+    /// Returns the value above which θ must be, if there is one.
     #[must_use]
-    pub fn needs_positive(self) -> bool {
-        !matches!(self, Self::Gaussian { .. } | Self::AsymmetricGaussian { .. })
+    pub fn least_param(self) -> Option<f64> {
+        match self {
+            Self::Gaussian { .. } | Self::AsymmetricGaussian { .. } => None,
+            Self::Poisson { .. } => Some(0.0),
+            Self::Gamma { beta, .. } | Self::LogNormal { beta, .. } => Some(beta.param_at(0.0)),
+        }
     }
-}
-
-/// Returns ln(a/θ).
-fn log_ratio(aux: f64, param: f64) -> f64 {
-    (aux / param).ln()
 }

@@ -6,6 +6,7 @@
 //! values and, with second-order dual numbers, derivatives. Tests compare every fast evaluator with
 //! it.
 
+use crate::constraint::Constraint;
 use crate::interpolate::{Jet, NormSysFactor};
 use crate::model::{BinPlace, Data, Model};
 use crate::scalar::Scalar;
@@ -84,14 +85,12 @@ pub fn expected_main<S: Scalar>(model: &Model, params: &[S]) -> Vec<S> {
     lambda
 }
 
-/// Returns expected auxiliary data (K) at `params` (P): θ for a Gaussian, τθ for a Poisson
-/// constraint term.
+/// Returns expected auxiliary data (K) at `params` (P): for each constraint term the datum for
+/// which it is smallest at θ.
 #[must_use]
 pub fn expected_aux(model: &Model, params: &[f64]) -> Vec<f64> {
-    let scale = model.values(model.layout.constraint_scale);
-    let is_poisson = model.table(model.layout.constraint_is_poisson);
-    let terms = model.table(model.layout.constraint_param).iter().zip(is_poisson).zip(scale);
-    terms.map(|((&param, &poisson), &scale)| params[param as usize] * if poisson == 1 { scale } else { 1.0 }).collect()
+    let datum = |(param, constraint): (usize, Constraint)| constraint.expected_datum().at(params[param]);
+    model.constraint_terms().map(datum).collect()
 }
 
 /// Returns the Asimov data set of `params` (P): main bins and auxiliary data exactly as expected

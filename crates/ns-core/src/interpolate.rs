@@ -59,8 +59,8 @@ impl Interpolation {
 
 /// How one normsys or histosys depends on α, where it is not the model's default for its kind.
 ///
-/// Additive rules shift a yield, multiplicative ones scale it. A normsys of an additive rule adds to
-/// the factor of its sample, which is 1 plus the shifts, times the factors; a histosys of a
+/// Additive rules shift a yield, multiplicative ones scale it. A normsys of an additive rule adds
+/// to the factor of its sample, which is 1 plus the shifts, times the factors; a histosys of a
 /// multiplicative rule scales every bin after the shifts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum InterpolationRule {

@@ -39,7 +39,8 @@
 //! * Documents and models: [`spec`] (as written), [`mod@compile`] (checks, names to indices),
 //!   [`model`] and [`parameters`] (as meant), [`check`] (suspicious properties), [`summary`]
 //!   (contents), [`similarity`] ("did you mean").
-//! * Formulas: [`interpolate`] (systematics), [`poisson`], [`expected`] (λ), [`likelihood`],
+//! * Formulas: [`interpolate`] (systematics), [`poisson`], [`constraint`] (terms of auxiliary
+//!   data), [`expected`] (λ), [`likelihood`],
 //!   [`sensitivity`] (derivatives of yields), [`nonlinearity`] (where second minima can be).
 //! * Numbers: [`scalar`] (dual numbers), [`taylor`] (derivatives along a line), [`double_double`].
 //! * Interfaces: [`curvature`] (shapes of second derivatives), [`templates`] (histograms as
@@ -48,6 +49,7 @@
 pub mod batch;
 pub mod check;
 pub mod compile;
+pub mod constraint;
 pub mod curvature;
 pub mod double_double;
 pub mod expected;
@@ -67,9 +69,10 @@ pub mod taylor;
 pub mod templates;
 
 pub use compile::{CompileError, CompileOptions, PoiChoice, compile};
+pub use constraint::Constraint;
 pub use curvature::{Arrowhead, Curvature, CurvatureStructure, GaussNewton, Partition};
 pub use likelihood::{DataLikelihood, Likelihood, SearchLikelihood};
 pub use model::{BinPlace, Data, Model};
-pub use parameters::{Constraint, Parameters};
+pub use parameters::Parameters;
 pub use similarity::{did_you_mean, name_similarity, similar_name};
 pub use templates::{Inputs, TemplateLikelihood};

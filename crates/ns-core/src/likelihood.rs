@@ -9,8 +9,7 @@ use crate::double_double::DoubleDouble;
 use crate::expected::{expected_aux, expected_main};
 use crate::interpolate::Jet;
 use crate::model::{BinPlace, Data, Model};
-use crate::parameters::Constraint;
-use crate::poisson::{LARGE_COUNT, derivatives, half_deviance, half_deviance_double_double, log_normaliser};
+use crate::poisson::{derivatives, half_deviance, log_normaliser};
 use crate::scalar::{HyperDual, Scalar};
 
 /// A negative log-likelihood of P parameters, with derivatives.
@@ -117,36 +116,6 @@ pub trait DataLikelihood: SearchLikelihood {
     fn set_data(&mut self, data: &Data);
 }
 
-/// Returns -ln f(a | θ) of a constraint term, with all constants.
-#[must_use]
-pub fn constraint_nll(constraint: Constraint, aux: f64, param: f64) -> f64 {
-    constraint_deviance(constraint, aux, param).round() + constraint_normaliser(constraint, aux)
-}
-
-/// Returns the part of a constraint term that depends on θ, 0 where θ meets its auxiliary datum: ½
-/// ((a - θ)/σ)², or D(a, τθ) in full precision.
-#[must_use]
-#[inline]
-pub fn constraint_deviance(constraint: Constraint, aux: f64, param: f64) -> DoubleDouble {
-    match constraint {
-        Constraint::Gaussian { sigma } => {
-            let pull = (aux - param) / sigma;
-            (0.5 * pull * pull).into()
-        }
-        Constraint::Poisson { tau } if aux >= LARGE_COUNT => half_deviance_double_double(aux, tau, param),
-        Constraint::Poisson { tau } => half_deviance(aux, tau * param).into(),
-    }
-}
-
-/// Returns the part of a constraint term that does not depend on θ.
-#[must_use]
-pub fn constraint_normaliser(constraint: Constraint, aux: f64) -> f64 {
-    match constraint {
-        Constraint::Gaussian { sigma } => (std::f64::consts::TAU.sqrt() * sigma).ln(),
-        Constraint::Poisson { .. } => log_normaliser(aux),
-    }
-}
-
 /// Returns -ln L of `data` at `params` (P): the reference implementation.
 #[must_use]
 pub fn nll(model: &Model, data: &Data, params: &[f64]) -> f64 {
@@ -157,8 +126,8 @@ pub fn nll(model: &Model, data: &Data, params: &[f64]) -> f64 {
     for (&param, &aux) in model.table(model.layout.constraint_param).iter().zip(&data.aux) {
         let param = param as usize;
         let Some(constraint) = model.parameters.constraint[param] else { continue };
-        total = total + constraint_deviance(constraint, aux, params[param]);
-        total = total + constraint_normaliser(constraint, aux).into();
+        total = total + constraint.deviance(aux, params[param]);
+        total = total + constraint.normaliser(aux).into();
     }
     if total.hi.is_finite() { total.round() } else { f64::INFINITY }
 }
@@ -177,7 +146,7 @@ pub fn nll_hyperdual(model: &Model, data: &Data, params: &[f64]) -> HyperDual {
         let Some(constraint) = model.parameters.constraint[param as usize] else {
             continue;
         };
-        total = total + theta.chain(constraint_jet(constraint, data.aux[k], theta.value));
+        total = total + theta.chain(constraint.jet(data.aux[k], theta.value));
     }
     total
 }
@@ -187,25 +156,6 @@ pub fn nll_hyperdual(model: &Model, data: &Data, params: &[f64]) -> HyperDual {
 pub fn poisson_jet(n: f64, lambda: f64) -> Jet {
     let (first, second) = derivatives(n, lambda);
     Jet { value: half_deviance(n, lambda) + log_normaliser(n), first, second }
-}
-
-/// Returns -ln f(a | θ) of a constraint term as a function of θ.
-#[must_use]
-pub fn constraint_jet(constraint: Constraint, aux: f64, param: f64) -> Jet {
-    let (first, second) = constraint_derivatives(constraint, aux, param);
-    Jet { value: constraint_nll(constraint, aux, param), first, second }
-}
-
-/// Returns the first and second derivative of a constraint term with respect to θ.
-#[must_use]
-pub fn constraint_derivatives(constraint: Constraint, aux: f64, param: f64) -> (f64, f64) {
-    match constraint {
-        Constraint::Gaussian { sigma } => ((param - aux) / (sigma * sigma), 1.0 / (sigma * sigma)),
-        Constraint::Poisson { tau } => {
-            let (first, second) = derivatives(aux, tau * param);
-            (tau * first, tau * tau * second)
-        }
-    }
 }
 
 /// Why -ln L is not finite at a point.
@@ -262,7 +212,7 @@ pub fn diagnose(model: &Model, data: &Data, params: &[f64]) -> Option<NonFinite>
     let params_of_terms = model.table(model.layout.constraint_param);
     let bad_term = (0..model.n_aux()).find(|&k| {
         let param = params_of_terms[k] as usize;
-        let value = model.parameters.constraint[param].map(|c| constraint_nll(c, data.aux[k], params[param]));
+        let value = model.parameters.constraint[param].map(|c| c.nll(data.aux[k], params[param]));
         !aux[k].is_finite() || value.is_some_and(|v| !v.is_finite())
     })?;
     let param = params_of_terms[bad_term] as usize;

@@ -8,6 +8,7 @@
 //! Legend: C channels, B bins, T templates (a sample in a channel), K constrained parameters, P
 //! parameters.
 
+use crate::constraint::Constraint;
 use crate::interpolate::{HistoSysInterpolation, Interpolation, NormSysInterpolation};
 use crate::nonlinearity::Nonlinearity;
 use crate::parameters::Parameters;
@@ -63,8 +64,6 @@ pub struct ModelLayout {
     pub bin_factor_param: TableSpan,
     /// Parameter of each constraint term, in the order of the auxiliary data (K).
     pub constraint_param: TableSpan,
-    /// 0 for a Gaussian, 1 for a Poisson constraint term (K).
-    pub constraint_is_poisson: TableSpan,
     // -- f64 tables --
     /// Nominal yields, one per cell.
     pub nominal: TableSpan,
@@ -76,8 +75,6 @@ pub struct ModelLayout {
     pub histosys_up: TableSpan,
     /// Template at -1σ minus nominal, one per histosys cell.
     pub histosys_down: TableSpan,
-    /// σ of a Gaussian, τ of a Poisson constraint term (K).
-    pub constraint_scale: TableSpan,
 }
 
 /// One data set: the observed counts, or those of a toy or of an Asimov data set.
@@ -220,6 +217,12 @@ impl Model {
                 same_sign[param as usize] || cells.any(|cell| is_same_sign(down[cell], up[cell]));
         }
         same_sign
+    }
+
+    /// Returns each constraint term with its parameter, in the order of the auxiliary data (K).
+    pub fn constraint_terms(&self) -> impl Iterator<Item = (usize, Constraint)> + '_ {
+        let params = self.table(self.layout.constraint_param).iter().map(|&param| param as usize);
+        params.filter_map(|param| Some((param, self.parameters.constraint[param]?)))
     }
 
     /// Returns the bins of channel `channel`.

@@ -5,34 +5,8 @@
 //! shapefactor, shapesys, staterror), inside a kind by first appearance; a scalar set has the set's
 //! name, element i of a vector set is `name[i]`.
 
+use crate::constraint::Constraint;
 use crate::spec::ModifierKind;
-
-/// The constraint term of one parameter.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Constraint {
-    /// N(a | θ, σ): auxiliary datum a, width σ.
-    Gaussian {
-        /// The width σ.
-        sigma: f64,
-    },
-    /// Pois(a | τθ): auxiliary datum a, scale τ.
-    Poisson {
-        /// The scale τ, the squared inverse relative uncertainty.
-        tau: f64,
-    },
-}
-
-impl Constraint {
-    /// Returns the standard deviation that the constraint term gives the parameter at `center`: the
-    /// change that raises the term by ½.
-    #[must_use]
-    pub fn width(&self, center: f64) -> f64 {
-        match *self {
-            Self::Gaussian { sigma } => sigma,
-            Self::Poisson { tau } => (center.max(f64::MIN_POSITIVE) / tau).sqrt(),
-        }
-    }
-}
 
 /// A named parameter, or a named vector with one element per bin.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,8 +6,7 @@
 //! work. The nouns are those of the pyhf JSON schema 1.0.0 and of HistFactory (CERN-OPEN-2012-016).
 //! What pyhf's schema cannot say is optional, and absent from pyhf's documents: how a modifier is
 //! interpolated ([`Modifier::interpolation`]), constraint terms ([`ParameterConfig::constraints`],
-//! [`ParameterConfig::per_bin`]), units of parameters ([`ParameterConfig::alpha`]), and clipping
-//! ([`Measurement::clip`]).
+//! [`ParameterConfig::per_bin`], [`ParameterConfig::beta`]), and clipping ([`Measurement::clip`]).
 
 use crate::interpolate::InterpolationRule;
 
@@ -230,14 +229,14 @@ pub struct ParameterConfig {
     pub constraints: Option<Vec<ConstraintTerm>>,
     /// Constraint terms whose widths are the relative uncertainties of a staterror or shapesys.
     pub per_bin: Option<PerBinConstraint>,
-    /// The unit in which normsys and histosys modifiers read the parameter.
-    pub alpha: Option<AlphaUnit>,
+    /// The quantity that the terms of [`Self::constraints`] constrain, if it is not the parameter.
+    pub beta: Option<ConstrainedQuantity>,
 }
 
 /// The constraint term of one element of a parameter; `a` is its auxiliary datum.
 ///
-/// Without `auxdata` the datum is the one that the term expects where the parameter is nominal: 0
-/// for normsys and histosys without [`AlphaUnit`], its center with it, and 1 for all others.
+/// Without `auxdata` the datum is the one that the term expects where the parameter is nominal: at
+/// 0 for normsys and histosys, and at 1 for all others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ConstraintTerm {
     /// Normal distribution of a around θ.
@@ -257,7 +256,7 @@ pub enum ConstraintTerm {
         /// The scale τ.
         tau: f64,
     },
-    /// Gamma density of θ with shape a + 1 and rate τ: the Poisson term but for a constant.
+    /// Gamma density of θ (or β) with shape a + 1 and rate τ: the Poisson term but for a constant.
     Gamma {
         /// The rate τ.
         tau: f64,
@@ -285,7 +284,8 @@ pub enum LogNormalDensity {
 
 /// The constraint terms of a staterror or shapesys whose relative uncertainties are its own.
 ///
-/// With the relative uncertainty r of a bin, a Gaussian term has σ = r, and a Poisson term τ = 1/r².
+/// With the relative uncertainty r of a bin, a Gaussian term has σ = r, and a Poisson term τ =
+/// 1/r².
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PerBinConstraint {
     /// The kind of term; `None` for that of the modifier.
@@ -304,12 +304,20 @@ pub enum PerBinKind {
     Poisson,
 }
 
-/// The unit of a parameter: its normsys and histosys modifiers are evaluated at α = (θ - center) /
-/// unit.
+/// The quantity β = offset + factor·θ in place of θ in gamma and log-normal constraint terms.
+///
+/// HistFactory constrains the factor β of a systematic whose α is (β - 1)/s: offset 1 and factor s.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct AlphaUnit {
-    /// The value at which the modifiers have no effect.
-    pub center: f64,
-    /// The change that is one standard deviation of the modifiers.
-    pub unit: f64,
+pub struct ConstrainedQuantity {
+    /// Its value at θ = 0.
+    pub offset: f64,
+    /// Its change per unit of θ, which is positive.
+    pub factor: f64,
+}
+
+impl Default for ConstrainedQuantity {
+    /// Returns the parameter itself.
+    fn default() -> Self {
+        Self { offset: 0.0, factor: 1.0 }
+    }
 }

@@ -13,9 +13,9 @@ use crate::profile::Profiler;
 use crate::search::Candidates;
 use crate::toys::{
     BatchWork, DataSetRequest, DataSetSource, DevicePrefit, PrefitRequest, RunStatus, ToyRun, ToySearch, at_aux,
-    aux_scales, in_batches, refit_from,
+    in_batches, refit_from,
 };
-use ns_core::{Data, DataLikelihood, Model};
+use ns_core::{Constraint, Data, DataLikelihood, Model};
 use std::ops::{ControlFlow, Range};
 
 /// N data sets in the rows of a matrix.
@@ -90,7 +90,7 @@ pub struct DataSetFitter<'a> {
 struct StartedTable<'a> {
     table: DataTable<'a>,
     start: &'a [f64],
-    scales: Vec<(usize, f64)>,
+    terms: Vec<(usize, Constraint)>,
 }
 
 impl DataSetSource for StartedTable<'_> {
@@ -99,7 +99,7 @@ impl DataSetSource for StartedTable<'_> {
     }
 
     fn starts(&self, data: &Data) -> [Vec<f64>; 2] {
-        [self.start.to_vec(), at_aux(self.start, &self.scales, data)]
+        [self.start.to_vec(), at_aux(self.start, &self.terms, data)]
     }
 }
 
@@ -119,7 +119,7 @@ impl DataSetFitter<'_> {
         let Self { model, options, table, start, .. } = *self;
         let explores = !Candidates::of(model).are_none(&domain_and_start(model, options).0);
         let search = ToySearch { n_starts: if explores { 2 } else { 1 }, explores };
-        let sets = StartedTable { table, start, scales: aux_scales(model) };
+        let sets = StartedTable { table, start, terms: model.constraint_terms().collect() };
         let prefit = |accelerator: &Accelerator, rows| {
             let request_of = |index| DataSetRequest { source: &sets, index, search };
             PrefitRequest { accelerator, model, options, run, variance_of: None }.free(rows, request_of)

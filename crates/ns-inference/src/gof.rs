@@ -20,7 +20,6 @@ use crate::result::FitResult;
 use crate::result::UNDETERMINED;
 use crate::yields::gradients;
 use ns_core::expected::{asimov, expected_main};
-use ns_core::likelihood::constraint_deviance;
 use ns_core::poisson::half_deviance;
 use ns_core::{Data, DataLikelihood, Model};
 use serde::Serialize;
@@ -104,9 +103,7 @@ pub fn saturated_deviance(model: &Model, data: &Data, params: &[f64], fixed: &[b
     let bin = |b: usize| 2.0 * half_deviance(data.main[b], lambda[b]);
     let channels: Vec<f64> = (0..model.channels.len()).map(|c| model.channel_bins(c).map(bin).sum()).collect();
     let constraints = free_terms(model, fixed)
-        .filter_map(|(i, k)| {
-            Some(2.0 * constraint_deviance(model.parameters.constraint[i]?, data.aux[k], params[i]).round())
-        })
+        .filter_map(|(i, k)| Some(2.0 * model.parameters.constraint[i]?.deviance(data.aux[k], params[i]).round()))
         .sum();
     Deviance { total: channels.iter().sum::<f64>() + constraints, channels, constraints }
 }

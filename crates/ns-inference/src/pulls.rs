@@ -2,7 +2,7 @@
 //! before.
 
 use crate::result::FitResult;
-use ns_core::{Constraint, Data, Model};
+use ns_core::{Data, Model};
 use serde::Serialize;
 
 /// What a fit made of one constrained parameter.
@@ -18,9 +18,10 @@ pub struct Pull {
     pub uncertainty: Option<f64>,
     /// Where its auxiliary datum puts it, θ₀.
     pub prefit: f64,
-    /// The width of its constraint term.
+    /// The width of its constraint term, the mean of both sides for an asymmetric Gaussian.
     pub prefit_uncertainty: f64,
-    /// (θ̂ - θ₀) / `prefit_uncertainty`.
+    /// (θ̂ - θ₀) / `prefit_uncertainty`; with the width on the side of θ̂ for an asymmetric
+    /// Gaussian, and of logarithms for a log-normal term.
     pub pull: f64,
     /// `uncertainty` / `prefit_uncertainty`: 1 where the data add nothing.
     pub constraint: Option<f64>,
@@ -32,7 +33,9 @@ pub struct Pull {
 pub fn pulls(model: &Model, data: &Data, result: &FitResult, fixed: &[bool]) -> Vec<Pull> {
     let free = (0..model.n_params()).filter(|&i| !fixed[i]);
     free.filter_map(|i| {
-        let (prefit, prefit_uncertainty) = (prefit_center(model, data, i)?, prefit_width(model, data, i)?);
+        let constraint = model.parameters.constraint[i]?;
+        let prefit = prefit_center(model, data, i)?;
+        let prefit_uncertainty = constraint.width(prefit);
         let (bestfit, uncertainty) = (result.bestfit[i], result.uncertainties[i]);
         Some(Pull {
             parameter: result.par_names[i].clone(),
@@ -41,7 +44,7 @@ pub fn pulls(model: &Model, data: &Data, result: &FitResult, fixed: &[bool]) -> 
             uncertainty,
             prefit,
             prefit_uncertainty,
-            pull: (bestfit - prefit) / prefit_uncertainty,
+            pull: constraint.pull(prefit, bestfit),
             constraint: uncertainty.map(|after| after / prefit_uncertainty),
         })
     })
@@ -51,11 +54,14 @@ pub fn pulls(model: &Model, data: &Data, result: &FitResult, fixed: &[bool]) -> 
 /// Returns where the auxiliary datum puts parameter `i`; `None` if it has no constraint term.
 #[must_use]
 pub fn prefit_center(model: &Model, data: &Data, i: usize) -> Option<f64> {
-    let (constraint, aux) = (model.parameters.constraint[i]?, data.aux[model.parameters.aux_index[i]?]);
-    Some(match constraint {
-        Constraint::Gaussian { .. } => aux,
-        Constraint::Poisson { tau } => aux / tau,
-    })
+    Some(model.parameters.constraint[i]?.center(data.aux[model.parameters.aux_index[i]?]))
+}
+
+/// Returns how far the constraint term of parameter `i` lets it go down and up; `None` if it has
+/// none.
+#[must_use]
+pub fn prefit_widths(model: &Model, data: &Data, i: usize) -> Option<[f64; 2]> {
+    Some(model.parameters.constraint[i]?.widths(prefit_center(model, data, i)?))
 }
 
 /// Returns the width of the constraint term of parameter `i`; `None` if it has none.

@@ -29,6 +29,7 @@ pub mod parity;
 pub mod published;
 pub mod random;
 pub mod small;
+mod terms;
 
 /// Fails unless `a` is `b` within `tolerance`, relative to the larger of 1 and |b|; `what` names
 /// the number.

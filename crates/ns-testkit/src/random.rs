@@ -54,11 +54,14 @@ pub struct Shape {
     pub oddities: bool,
     /// Whether systematics have a hundredth of the usual size, so that there is one minimum.
     pub gentle: bool,
+    /// Whether some parameters have constraint terms that pyhf's documents cannot give them.
+    pub terms: bool,
 }
 
 impl Shape {
     /// Small enough for second-order dual numbers.
-    pub const SMALL: Self = Self { channels: 3, bins: 5, samples: 3, systematics: 4, oddities: true, gentle: false };
+    pub const SMALL: Self =
+        Self { channels: 3, bins: 5, samples: 3, systematics: 4, oddities: true, gentle: false, terms: true };
 
     /// Returns the factor of a systematic, of the usual size or of a hundredth of it.
     fn factor(self, factor: f64) -> f64 {
@@ -82,8 +85,12 @@ pub fn workspace(seed: u64, shape: Shape) -> Workspace {
         sigmas: Some(vec![0.02]),
         ..ParameterConfig::default()
     };
+    let mut parameters = vec![lumi];
+    if shape.terms {
+        parameters.extend(crate::terms::settings(&mut Random::new(!seed), &channels));
+    }
     let measurement =
-        Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters: vec![lumi], ..Default::default() };
+        Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters, ..Default::default() };
     Workspace { channels, observations, measurements: vec![measurement] }
 }
 

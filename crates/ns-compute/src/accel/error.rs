@@ -55,6 +55,14 @@ pub enum AccelError {
         /// What is wrong.
         error: InputError,
     },
+    /// A constraint term that kernels do not have.
+    #[error("devices do not have the {term} constraint term of `{parameter}`")]
+    Term {
+        /// The parameter.
+        parameter: String,
+        /// The kind of term.
+        term: &'static str,
+    },
     /// Memory of another library has double precision, and the device computes in single precision.
     #[error("the device computes in single precision, but the memory of another library has double precision")]
     Single,
@@ -78,7 +86,7 @@ impl AccelError {
             Self::Input { error, .. } => error.hint(),
             Self::Single => Some("copy the numbers to the host".to_owned()),
             Self::Size { .. } => None,
-            Self::SelfTest { .. } | Self::TooLarge { .. } | Self::TooPrecise { .. } => {
+            Self::SelfTest { .. } | Self::TooLarge { .. } | Self::TooPrecise { .. } | Self::Term { .. } => {
                 Some("the CPU can do it".to_owned())
             }
         }

@@ -5,6 +5,7 @@
 //! batch of several sets too. Its data sets contain main bins *and* auxiliary data, one pair for
 //! each toy.
 
+mod contents;
 mod cost;
 mod error;
 mod gpu_session;

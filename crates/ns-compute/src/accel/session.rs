@@ -7,6 +7,7 @@
 //!
 //! Legend: N items, P parameters, B bins, K auxiliary data.
 
+use super::contents::check_contents;
 use super::cost::{self, IterationCost};
 use super::error::AccelError;
 use super::kernels::LikelihoodKernel;
@@ -18,7 +19,6 @@ use crate::cpu::plan::ModelPlan;
 use crate::cpu::terms;
 use ns_core::batch::{BatchData, BatchError, BatchFit, BatchFixed, BatchMinimizer, BatchTask};
 use ns_core::model::{Data, Model};
-use ns_core::parameters::Constraint;
 use ns_core::templates::Inputs;
 use ns_device::{Backend, Buffer, Device, DeviceError, KernelArgument, LaunchDims, Precision};
 
@@ -48,9 +48,6 @@ const RESULT: usize = layout::RESULT_SIZE as usize;
 
 /// The number of steps after which a fit on a device is left to the host.
 const MAX_ITERATIONS: u32 = 100;
-
-/// A Poisson constraint of a larger rate is narrower than single precision can resolve.
-const LARGEST_SINGLE_RATE: f64 = 1e8;
 
 /// A model on a device.
 ///
@@ -148,9 +145,7 @@ impl DeviceSession {
 
     fn made(device: &Device, model: &Model, inputs: Option<Inputs>) -> Result<Self, AccelError> {
         let plan = ModelPlan::new(model);
-        if device.precision() == Precision::Single {
-            check_rates(model)?;
-        }
+        check_contents(model, device.precision())?;
         let tables = DeviceTables::new(model, &plan, inputs.as_ref())
             .map_err(|error| AccelError::TooLarge { numbers: error.numbers })?;
         // The tables and the least to work in: one block.
@@ -495,18 +490,6 @@ fn batch_fit(params: &[f64], result: &[f64], constant: f64) -> BatchFit {
         variance: Some(at(layout::RESULT_VARIANCE)).filter(|variance| converged && *variance > 0.0),
         iterations: at(layout::RESULT_ITERATIONS) as usize,
     }
-}
-
-fn check_rates(model: &Model) -> Result<(), AccelError> {
-    for (constraint, name) in model.parameters.constraint.iter().zip(&model.parameters.names) {
-        match *constraint {
-            Some(Constraint::Poisson { tau }) if tau > LARGEST_SINGLE_RATE => {
-                return Err(AccelError::TooPrecise { parameter: name.clone(), tau });
-            }
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 #[cfg(all(test, feature = "emulated"))]

@@ -6,9 +6,9 @@
 
 use super::layout::{self, FACTOR_ENTRY, HISTOSYS_ENTRY, Layout, NONE, SCALAR_ENTRY};
 use crate::cpu::plan::{BinFactorTarget, ChannelPlan, ModelPlan, TemplatePlan};
+use ns_core::Constraint;
 use ns_core::interpolate::{HistoSysInterpolation, NormSysFactor, NormSysInterpolation};
 use ns_core::model::Model;
-use ns_core::parameters::Constraint;
 use ns_core::templates::Inputs;
 
 /// Rows of Jacobians are padded to a multiple of this.
@@ -169,6 +169,7 @@ impl DeviceTables {
             let (poisson, value) = match term.constraint {
                 Constraint::Gaussian { sigma } => (0, sigma),
                 Constraint::Poisson { tau } => (1, tau),
+                _ => unreachable!("the session refuses other terms"),
             };
             is_poisson.push(poisson);
             scale.push(value);

@@ -8,10 +8,10 @@
 //! templates.
 
 use super::factors::NormSysTable;
+use ns_core::Constraint;
 use ns_core::curvature::Partition;
 use ns_core::interpolate::HistoSysInterpolation;
 use ns_core::model::Model;
-use ns_core::parameters::Constraint;
 use ns_core::templates::Inputs;
 use std::collections::HashMap;
 use std::ops::Range;

@@ -4,7 +4,6 @@
 use super::accelerate;
 use super::plan::ConstraintTerm;
 use ns_core::double_double::DoubleDouble;
-use ns_core::likelihood::{constraint_derivatives, constraint_deviance, constraint_normaliser};
 use ns_core::model::Data;
 use ns_core::poisson::{self, log_normaliser};
 
@@ -12,7 +11,7 @@ use ns_core::poisson::{self, log_normaliser};
 /// Gaussian terms.
 pub(crate) fn constants(terms: &[ConstraintTerm], data: &Data) -> f64 {
     let main: f64 = data.main.iter().map(|&n| log_normaliser(n)).sum();
-    let normaliser = |(term, &aux): (&ConstraintTerm, &f64)| constraint_normaliser(term.constraint, aux);
+    let normaliser = |(term, &aux): (&ConstraintTerm, &f64)| term.constraint.normaliser(aux);
     main + terms.iter().zip(&data.aux).map(normaliser).sum::<f64>()
 }
 
@@ -46,7 +45,7 @@ pub(crate) fn derivatives(observed: &[f64], lambda: &[f64], floor: Option<f64>, 
 pub(crate) fn add_constraints(terms: &[ConstraintTerm], aux: &[f64], params: &[f64], rest: f64) -> f64 {
     let (mut small, mut large) = (0.0, DoubleDouble::default());
     for (term, &aux) in terms.iter().zip(aux) {
-        let deviance = constraint_deviance(term.constraint, aux, params[term.param as usize]);
+        let deviance = term.constraint.deviance(aux, params[term.param as usize]);
         if deviance.lo == 0.0 { small += deviance.hi } else { large = large + deviance }
     }
     (large + DoubleDouble::sum(small, rest)).round()
@@ -64,7 +63,7 @@ pub(crate) fn add_constraint_derivatives(
 ) {
     for (term, &aux) in terms.iter().zip(aux) {
         let param = term.param as usize;
-        let (first, second) = constraint_derivatives(term.constraint, aux, params[param]);
+        let (first, second) = term.constraint.derivatives(aux, params[param]);
         gradient[param] += first;
         curve(param, second);
     }
@@ -73,5 +72,5 @@ pub(crate) fn add_constraint_derivatives(
 /// Returns the constraint terms' derivative along parameter `i` alone.
 pub(crate) fn constraint_derivative(terms: &[ConstraintTerm], aux: &[f64], params: &[f64], i: usize) -> f64 {
     let own = terms.iter().zip(aux).filter(|(term, _)| term.param as usize == i);
-    own.map(|(term, &aux)| constraint_derivatives(term.constraint, aux, params[i]).0).sum()
+    own.map(|(term, &aux)| term.constraint.derivatives(aux, params[i]).0).sum()
 }

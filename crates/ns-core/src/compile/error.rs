@@ -283,6 +283,36 @@ pub enum CompileError {
         /// JSON pointer.
         pointer: String,
     },
+    /// Two settings that both give the constraint terms of a parameter.
+    #[error("{pointer}: `{field}` and `{other}` both give the constraint terms of `{parameter}`")]
+    SettingsConflict {
+        /// The parameter's name.
+        parameter: String,
+        /// One setting.
+        field: &'static str,
+        /// The other one.
+        other: &'static str,
+        /// JSON pointer of the first.
+        pointer: String,
+    },
+    /// A constrained quantity for a parameter whose terms constrain the parameter.
+    #[error("{pointer}: `{parameter}` has no gamma or lognormal constraint term, which `beta` is for")]
+    BetaWithoutTerm {
+        /// The parameter's name.
+        parameter: String,
+        /// JSON pointer.
+        pointer: String,
+    },
+    /// A number of a constraint term that gives no probability density.
+    #[error("{pointer}: the constraint term of `{parameter}` cannot have {value} here")]
+    TermOutOfRange {
+        /// The parameter's name.
+        parameter: String,
+        /// The number.
+        value: f64,
+        /// JSON pointer.
+        pointer: String,
+    },
     /// No modifier anywhere, so that there is nothing to fit.
     #[error("the workspace has no modifiers, so the model has no parameters")]
     NoParameters,
@@ -305,7 +335,12 @@ fn asker(measurement: &str, pointer: &Option<String>) -> String {
     }
 }
 
-/// Formats a number with its noun: `1 bin`, `2 bins`.
+/// Returns whether a pointer ends in a key, and not in an index.
+fn ends_in_key(pointer: &str) -> bool {
+    pointer.ends_with(|last: char| !last.is_ascii_digit())
+}
+
+/// `1 bin`, `2 bins`
 fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("{count} {noun}") } else { format!("{count} {noun}s") }
 }
@@ -345,6 +380,16 @@ impl CompileError {
             ),
             Self::Duplicate { what: "modifier", .. } => {
                 Some("pyhf keeps the last one silently; remove or rename one of the two".to_owned())
+            }
+            Self::TermOutOfRange { pointer, .. } if pointer.ends_with("/kappa") => {
+                Some("kappa is above 1: 1.1 for 10 %".to_owned())
+            }
+            Self::TermOutOfRange { pointer, .. } if pointer.contains("/constraints/") && !ends_in_key(pointer) => {
+                Some("give the auxiliary datum as `auxdata`, or a positive quantity as `beta`".to_owned())
+            }
+            Self::TermOutOfRange { .. } => Some("it must be finite and positive".to_owned()),
+            Self::BetaWithoutTerm { .. } => {
+                Some("Gaussian and Poisson terms constrain the parameter itself: shift their `auxdata`".to_owned())
             }
             Self::IncompatibleKinds { .. } => Some("rename one of the modifiers".to_owned()),
             _ => None,

@@ -10,6 +10,7 @@ mod requirements;
 mod settings;
 mod structure;
 mod tables;
+mod terms;
 
 pub use error::{CompileError, SamplePlace};
 
@@ -108,11 +109,11 @@ fn lay_out(requirements: Vec<Requirement>) -> (Parameters, Vec<f64>) {
         parameters.lower.extend(requirement.bounds.iter().map(|b| b[0]));
         parameters.upper.extend(requirement.bounds.iter().map(|b| b[1]));
         parameters.fixed.extend(requirement.fixed);
-        for i in 0..len {
-            parameters.constraint.push(requirement.constraints.get(i).copied());
-            parameters.aux_index.push(requirement.aux.get(i).map(|_| aux.len() + i));
+        for (constraint, datum) in requirement.constraints.into_iter().zip(requirement.aux) {
+            parameters.constraint.push(constraint);
+            parameters.aux_index.push(constraint.map(|_| aux.len()));
+            aux.extend(constraint.map(|_| datum));
         }
-        aux.extend(requirement.aux);
     }
     (parameters, aux)
 }

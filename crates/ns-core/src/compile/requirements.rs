@@ -7,7 +7,7 @@
 use super::error::CompileError;
 use super::settings::Requirement;
 use super::structure::{SortedOrder, place};
-use crate::parameters::Constraint;
+use crate::constraint::Constraint;
 use crate::spec::{Modifier, ModifierData, ModifierKind, Sample, Workspace};
 use std::collections::HashMap;
 
@@ -131,7 +131,7 @@ fn check_repeat(u: &Use<'_>, known: &Requirement) -> Result<(), CompileError> {
 
 fn requirement(u: &Use<'_>) -> Requirement {
     let kind = u.modifier.kind();
-    let unit_gaussian = vec![Constraint::Gaussian { sigma: 1.0 }];
+    let unit_gaussian = vec![Some(Constraint::Gaussian { sigma: 1.0 })];
     let n_bins = u.nominal.len();
     let (init, bounds, constraints, aux, fixed) = match &u.modifier.data {
         ModifierData::HistoSys { .. } | ModifierData::NormSys { .. } => {
@@ -139,9 +139,9 @@ fn requirement(u: &Use<'_>) -> Requirement {
         }
         // The measurement must set these; settings::apply refuses a lumi without them.
         ModifierData::Lumi => (vec![1.0], vec![[0.0, 10.0]], unit_gaussian, vec![1.0], vec![false]),
-        ModifierData::NormFactor => (vec![1.0], vec![[0.0, 10.0]], vec![], vec![], vec![false]),
+        ModifierData::NormFactor => (vec![1.0], vec![[0.0, 10.0]], vec![None], vec![0.0], vec![false]),
         ModifierData::ShapeFactor | ModifierData::StatError(_) => {
-            (vec![1.0; n_bins], vec![[0.0, 10.0]; n_bins], vec![], vec![], vec![false; n_bins])
+            (vec![1.0; n_bins], vec![[0.0, 10.0]; n_bins], vec![None; n_bins], vec![0.0; n_bins], vec![false; n_bins])
         }
         ModifierData::ShapeSys(uncertainties) => {
             let usable = |(&nominal, &sigma): (&f64, &f64)| nominal > 0.0 && sigma > 0.0;
@@ -150,7 +150,7 @@ fn requirement(u: &Use<'_>) -> Requirement {
             // same to within an ulp or two.
             let tau = |(n, s): (&f64, &f64)| if usable((n, s)) { (n / s).powi(2) } else { 1.0 };
             let taus: Vec<f64> = bins().map(tau).collect();
-            let constraints = taus.iter().map(|&tau| Constraint::Poisson { tau }).collect();
+            let constraints = taus.iter().map(|&tau| Some(Constraint::Poisson { tau })).collect();
             (vec![1.0; n_bins], vec![GAMMA_BOUNDS; n_bins], constraints, taus, bins().map(|b| !usable(b)).collect())
         }
     };
@@ -199,7 +199,7 @@ fn staterror(uses: &[Use<'_>], order: &SortedOrder) -> Requirement {
             };
             let sigma = here.iter().map(square).sum::<f64>().sqrt();
             fixed.push(sigma == 0.0);
-            constraints.push(Constraint::Gaussian { sigma: if sigma == 0.0 { 1.0 } else { sigma } });
+            constraints.push(Some(Constraint::Gaussian { sigma: if sigma == 0.0 { 1.0 } else { sigma } }));
         }
     }
     let n = fixed.len();

@@ -2,7 +2,8 @@
 
 use super::error::{CompileError, SamplePlace};
 use super::structure::{finite, unique};
-use crate::parameters::Constraint;
+use super::terms::{TermSettings, impossible_datum};
+use crate::constraint::Constraint;
 use crate::spec::{Clipping, Measurement, ModifierKind, ParameterConfig};
 
 /// The properties of a parameter set, before and after the settings of the measurement are applied.
@@ -15,9 +16,9 @@ pub(super) struct Requirement {
     pub(super) init: Vec<f64>,
     pub(super) bounds: Vec<[f64; 2]>,
     pub(super) fixed: Vec<bool>,
-    /// One constraint per element; empty for a free parameter.
-    pub(super) constraints: Vec<Constraint>,
-    /// One auxiliary datum per constraint.
+    /// The constraint term of each element; `None` for a free one.
+    pub(super) constraints: Vec<Option<Constraint>>,
+    /// The auxiliary datum of each element; without meaning for a free one.
     pub(super) aux: Vec<f64>,
     /// The place of its first use.
     pub(super) place: SamplePlace,
@@ -56,7 +57,7 @@ impl<'a> Settings<'a> {
     fn require_lumi(&self, config: &ParameterConfig, requirement: &Requirement) -> Result<(), CompileError> {
         let absent = [
             ("auxdata", config.auxdata.is_none()),
-            ("sigmas", config.sigmas.is_none()),
+            ("sigmas", config.sigmas.is_none() && config.constraints.is_none()),
             ("inits", config.inits.is_none()),
             ("bounds", config.bounds.is_none()),
         ];
@@ -76,18 +77,12 @@ struct Setting<'a> {
 
 impl Setting<'_> {
     fn apply(self, config: &ParameterConfig) -> Result<(), CompileError> {
-        for (what, is_set) in [
-            ("constraints", config.constraints.is_some()),
-            ("per_bin", config.per_bin.is_some()),
-            ("alpha", config.alpha.is_some()),
-        ] {
-            if is_set {
-                return Err(CompileError::Unsupported { what, pointer: self.at(what) });
-            }
-        }
         self.check_lengths(config)?;
+        let terms = TermSettings { config, pointer: &self.pointer };
+        let fixed_bins = terms.apply(self.requirement)?;
         self.check_meaning(config)?;
         self.check_values(config)?;
+        let pointer = self.at("auxdata");
         let r = self.requirement;
         if let Some(inits) = &config.inits {
             r.init.clone_from(inits);
@@ -99,15 +94,26 @@ impl Setting<'_> {
             r.aux.clone_from(aux);
         }
         if let Some(sigmas) = &config.sigmas {
-            r.constraints = sigmas.iter().map(|&sigma| Constraint::Gaussian { sigma }).collect();
+            r.constraints = sigmas.iter().map(|&sigma| Some(Constraint::Gaussian { sigma })).collect();
         }
         if let Some(factors) = &config.factors {
-            r.constraints = factors.iter().map(|&tau| Constraint::Poisson { tau }).collect();
+            r.constraints = factors.iter().map(|&tau| Some(Constraint::Poisson { tau })).collect();
         }
         if let Some(fixed) = config.fixed {
-            r.fixed.fill(fixed);
+            r.fixed.iter_mut().zip(fixed_bins).for_each(|(element, is_fixed)| *element = fixed || is_fixed);
         }
-        Ok(())
+        match impossible_datum(r) {
+            Some(i) => {
+                let (parameter, value) = (r.name.clone(), r.aux[i]);
+                Err(CompileError::SettingNotPositive {
+                    parameter,
+                    field: "auxdata",
+                    value,
+                    pointer: format!("{pointer}/{i}"),
+                })
+            }
+            None => Ok(()),
+        }
     }
 
     fn check_lengths(&self, config: &ParameterConfig) -> Result<(), CompileError> {
@@ -118,6 +124,7 @@ impl Setting<'_> {
             ("auxdata", config.auxdata.as_ref().map(Vec::len)),
             ("factors", config.factors.as_ref().map(Vec::len)),
             ("sigmas", config.sigmas.as_ref().map(Vec::len)),
+            ("constraints", config.constraints.as_ref().map(Vec::len)),
         ];
         let wrong = lengths.into_iter().find_map(|(field, len)| len.filter(|&n| n != expected).map(|n| (field, n)));
         let Some((field, found)) = wrong else {
@@ -134,7 +141,7 @@ impl Setting<'_> {
         let has_sigmas = kinds.iter().any(|k| matches!(k, ModifierKind::Lumi | ModifierKind::StatError));
         let has_factors = kinds.contains(&ModifierKind::ShapeSys);
         let unused = [
-            ("auxdata", config.auxdata.is_some() && self.requirement.constraints.is_empty()),
+            ("auxdata", config.auxdata.is_some() && self.requirement.constraints.iter().all(Option::is_none)),
             ("sigmas", config.sigmas.is_some() && !has_sigmas),
             ("factors", config.factors.is_some() && !has_factors),
         ];
@@ -149,12 +156,6 @@ impl Setting<'_> {
         let lists = [("inits", &config.inits), ("auxdata", &config.auxdata)];
         for (field, values) in lists {
             finite(values.as_deref().unwrap_or_default(), || self.at(field))?;
-        }
-        let is_poisson = matches!(self.requirement.constraints.first(), Some(Constraint::Poisson { .. }));
-        if let Some(i) = config.auxdata.iter().flatten().position(|&a| is_poisson && a < 0.0) {
-            let (parameter, pointer) = (self.requirement.name.clone(), format!("{}/{i}", self.at("auxdata")));
-            let value = config.auxdata.iter().flatten().nth(i).copied().unwrap_or_default();
-            return Err(CompileError::SettingNotPositive { parameter, field: "auxdata", value, pointer });
         }
         for (field, values) in [("sigmas", &config.sigmas), ("factors", &config.factors)] {
             let values = values.as_deref().unwrap_or_default();

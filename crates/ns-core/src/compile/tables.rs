@@ -3,7 +3,7 @@
 use super::error::CompileError;
 use super::structure::SortedOrder;
 use crate::model::{Model, ModelLayout, TableSpan};
-use crate::parameters::{Constraint, Parameters};
+use crate::parameters::Parameters;
 use crate::spec::{ModifierData, Sample, Workspace};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -182,14 +182,6 @@ impl Tables {
         self.histosys_cell.push(self.histosys_up.len());
         let mut buffers = Buffers::default();
         let constrained: Vec<usize> = (0..parameters.len()).filter(|&p| parameters.constraint[p].is_some()).collect();
-        let terms = || constrained.iter().filter_map(|&p| parameters.constraint[p]);
-        let is_poisson: Vec<usize> = terms().map(|c| usize::from(matches!(c, Constraint::Poisson { .. }))).collect();
-        let scale: Vec<f64> = terms()
-            .map(|c| match c {
-                Constraint::Gaussian { sigma } => sigma,
-                Constraint::Poisson { tau } => tau,
-            })
-            .collect();
         let layout = ModelLayout {
             channel_bin: buffers.indices(&self.channel_bin)?,
             channel_template: buffers.indices(&self.channel_template)?,
@@ -205,13 +197,11 @@ impl Tables {
             template_bin_factor: buffers.indices(&self.template_bin_factor)?,
             bin_factor_param: buffers.indices(&self.bin_factor_param)?,
             constraint_param: buffers.indices(&constrained)?,
-            constraint_is_poisson: buffers.indices(&is_poisson)?,
             nominal: buffers.reals(&self.nominal),
             normsys_hi: buffers.reals(&self.normsys_hi),
             normsys_lo: buffers.reals(&self.normsys_lo),
             histosys_up: buffers.reals(&self.histosys_up),
             histosys_down: buffers.reals(&self.histosys_down),
-            constraint_scale: buffers.reals(&scale),
         };
         Ok(FlatTables { indices: buffers.indices, reals: buffers.reals, layout, samples })
     }

@@ -10,9 +10,7 @@
 use super::Inputs;
 use super::choice::{TemplateInput, YieldSource};
 use crate::interpolate::{Jet, NormSysFactor};
-use crate::likelihood::constraint_derivatives;
 use crate::model::{Data, Model};
-use crate::parameters::Constraint;
 use crate::scalar::Scalar;
 use crate::taylor::Taylor;
 
@@ -62,8 +60,7 @@ pub fn along(model: &Model, inputs: &Inputs, data: &Data, line: ParameterLine<'_
     for (&param, &aux) in terms {
         let param = param as usize;
         let Some(constraint) = model.parameters.constraint[param] else { continue };
-        out.gradient[param] =
-            out.gradient[param] + line[param].chain(constraint_derivative(constraint, aux, params[param]));
+        out.gradient[param] = out.gradient[param] + line[param].chain(constraint.derivative_jet(aux, params[param]));
     }
 }
 
@@ -75,17 +72,6 @@ fn poisson_derivative<S: Scalar>(n: f64, lambda: &S) -> S {
     let ratio = n / lambda.value();
     let first = ratio / lambda.value();
     lambda.chain(Jet { value: 1.0 - ratio, first, second: -2.0 * first / lambda.value() })
-}
-
-/// Returns the derivative of a constraint term with its own derivatives.
-fn constraint_derivative(constraint: Constraint, aux: f64, param: f64) -> Jet {
-    let (value, first) = constraint_derivatives(constraint, aux, param);
-    let second = match constraint {
-        Constraint::Gaussian { .. } => 0.0,
-        Constraint::Poisson { .. } if aux == 0.0 => 0.0,
-        Constraint::Poisson { .. } => -2.0 * first / param,
-    };
-    Jet { value, first, second }
 }
 
 /// Writes to `out` λ, and Σ_b c_b ∂λ_b/∂z of every parameter and input z at `params` (P), without

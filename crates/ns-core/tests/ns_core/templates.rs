@@ -2,7 +2,7 @@
 //! chosen by name.
 
 use ns_core::interpolate::Interpolation;
-use ns_core::likelihood::{constraint_derivatives, nll};
+use ns_core::likelihood::nll;
 use ns_core::model::Model;
 use ns_core::templates::{
     InputError, InputKind, Inputs, LineExpansion, ParameterLine, TemplateSelection, TemplateVariations, along,
@@ -30,7 +30,7 @@ fn gradients(model: &Model, inputs: &Inputs, params: &[f64]) -> (Vec<f64>, Vec<f
     pull_back(model, inputs, params, weight, &mut out);
     for (&param, &aux) in model.table(model.layout.constraint_param).iter().zip(&data.aux) {
         let constraint = model.parameters.constraint[param as usize].expect("a constrained parameter");
-        out.0[param as usize] += constraint_derivatives(constraint, aux, params[param as usize]).0;
+        out.0[param as usize] += constraint.derivatives(aux, params[param as usize]).0;
     }
     (out.0, out.1)
 }

@@ -84,12 +84,8 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         }
         let mut rhs = memory.gradient.clone();
         rhs.iter_mut().zip(&derivatives.params).for_each(|(r, derivative)| *r += derivative);
-        let layout = &model.layout;
-        let scales = model.values(layout.constraint_scale).iter().zip(model.table(layout.constraint_is_poisson));
-        for ((&param, (&scale, &poisson)), derivative) in
-            model.table(layout.constraint_param).iter().zip(scales).zip(&derivatives.aux)
-        {
-            rhs[param as usize] += derivative * if poisson == 1 { scale } else { 1.0 };
+        for ((param, constraint), derivative) in model.constraint_terms().zip(&derivatives.aux) {
+            rhs[param] += derivative * constraint.expected_datum().ratio;
         }
         if rhs.iter().all(|&r| r == 0.0) {
             return Ok(());

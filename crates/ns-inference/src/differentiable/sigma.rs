@@ -66,14 +66,11 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         let main = along.lambda.iter().map(of_bin).collect();
         let is_empty: Vec<bool> = along.lambda.iter().map(|lambda| is_zero(lambda.value)).collect();
         let params: Vec<f64> = along.gradient.iter().map(|change| change.second).collect();
-        let of_aux = |&param: &u32| {
-            let param = param as usize;
-            match self.model.parameters.constraint[param] {
-                Some(Constraint::Poisson { .. }) => (column[param] / asimov.params[param]).powi(2),
-                _ => 0.0,
-            }
+        let of_aux = |(param, constraint): (usize, Constraint)| {
+            let theta = asimov.params[param];
+            constraint.datum_curvature(constraint.expected_datum().at(theta), theta, column[param])
         };
-        let aux = self.model.table(self.model.layout.constraint_param).iter().map(of_aux).collect();
+        let aux = self.model.constraint_terms().map(of_aux).collect();
         self.refuse_empty(&asimov, &is_empty)?;
         self.through_asimov(&asimov, &AsimovDerivatives { main, aux, params }, by_inputs)?;
         by_inputs.iter_mut().for_each(|derivative| *derivative /= -2.0 * sigma);

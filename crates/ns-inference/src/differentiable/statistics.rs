@@ -206,17 +206,11 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
             if is_zero(free) || is_zero(conditional) { 0.0 } else { 2.0 * (free / conditional).ln() }
         };
         let main = pairs().map(log_ratio).collect();
-        let terms = self.model.table(self.model.layout.constraint_param).iter();
-        let aux_derivative = |&param: &u32| {
-            let param = param as usize;
-            let (conditional, free) = (compared.conditional[param], compared.free[param]);
-            2.0 * match self.model.parameters.constraint[param] {
-                Some(Constraint::Gaussian { sigma }) => (free - conditional) / (sigma * sigma),
-                Some(Constraint::Poisson { .. }) if conditional != free => (free / conditional).ln(),
-                _ => 0.0,
-            }
+        let aux_derivative = |(param, constraint): (usize, Constraint)| {
+            let datum = constraint.expected_datum().at(asimov.params[param]);
+            2.0 * constraint.datum_derivative(datum, compared.conditional[param], compared.free[param])
         };
-        let aux = terms.map(aux_derivative).collect();
+        let aux = self.model.constraint_terms().map(aux_derivative).collect();
         let derivatives = AsimovDerivatives { main, aux, params: vec![0.0; self.model.n_params()] };
         self.refuse_empty(asimov, &is_empty)?;
         self.through_asimov(asimov, &derivatives, by_inputs)?;

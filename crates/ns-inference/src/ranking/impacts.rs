@@ -9,11 +9,11 @@ use crate::options::FitOptions;
 use crate::parallel::ExecutionContext;
 use crate::problem::Problem;
 use crate::profile::Profiler;
-use crate::pulls::prefit_width;
+use crate::pulls::prefit_widths;
 use crate::result::{BestFit, MinosInterval, ONE_SIGMA};
 use crate::scan::is_lower;
 use crate::search::{BasinPool, Candidates, Search};
-use ns_core::{Constraint, Data, DataLikelihood, Model};
+use ns_core::{Data, DataLikelihood, Model};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -92,8 +92,8 @@ impl<'a> Plan<'a> {
         let points = (0..self.n_works()).flat_map(|k| {
             let i = self.covariance.nuisances[k];
             let best = self.best.params[i];
-            let widths = [self.best.uncertainties[i], prefit_width(self.model, self.data, i)];
-            let ends = widths.into_iter().flatten().flat_map(|width| [best - width, best + width]);
+            let widths = [self.best.uncertainties[i].map(|sigma| [sigma; 2]), prefit_widths(self.model, self.data, i)];
+            let ends = widths.into_iter().flatten().flat_map(|[down, up]| [best - down, best + up]);
             let point = |wanted| {
                 let Refit { at, step } = self.refit_at(k, i, wanted);
                 (vec![(i, at)], self.predicted(&self.covariance.columns[k], step))
@@ -152,9 +152,9 @@ impl<'a> Plan<'a> {
         let mut profiler = around.with_pool(&self.pool);
         profiler.warm_start(&self.warm_starts);
         work.postfit = ends.map(|ends| self.refits(&mut profiler, k, i, ends));
-        let width = prefit_width(self.model, self.data, i);
+        let widths = prefit_widths(self.model, self.data, i);
         work.prefit =
-            width.map(|width| [best - width, best + width]).map(|ends| self.refits(&mut profiler, k, i, ends));
+            widths.map(|[down, up]| [best - down, best + up]).map(|ends| self.refits(&mut profiler, k, i, ends));
         work.lower = work.lower.take().or_else(|| self.lower(&profiler));
         work.is_cut_short = profiler.is_cut_short();
     }
@@ -202,16 +202,15 @@ impl<'a> Plan<'a> {
         Impact { impact, at, clipped, outcome: minimum.outcome }
     }
 
-    /// Computes impacts by free fits with the auxiliary datum of parameter `i` moved by the
-    /// standard deviation that it has at the best fit: σ for a Gaussian, √(τθ̂) for a count.
+    /// Free fits with the auxiliary datum of parameter `i` moved by the standard deviation that it
+    /// has at the best fit ([`ns_core::Constraint::datum_interval`]): σ for a Gaussian, √(τθ̂) for
+    /// a count.
     fn global<L: DataLikelihood>(&self, likelihood: &mut L, k: usize, i: usize) -> Option<Impacts> {
         let constraint = self.model.parameters.constraint[i]?;
         let term = self.model.parameters.aux_index[i]?;
         let (theta, observed) = (self.best.params[i], self.data.aux[term]);
-        let (sigma, least, per_datum) = match constraint {
-            Constraint::Gaussian { sigma } => (sigma, f64::NEG_INFINITY, 1.0 / (sigma * sigma)),
-            Constraint::Poisson { tau } => ((tau * theta.max(0.0)).sqrt(), 0.0, 1.0 / theta),
-        };
+        let [down, up] = constraint.datum_interval(observed, theta);
+        let (least, per_datum) = (constraint.least_datum(), constraint.datum_weight(observed, theta));
         let mut data = self.data.clone();
         let mut refit = |wanted: f64| {
             let at = wanted.max(least);
@@ -225,7 +224,7 @@ impl<'a> Plan<'a> {
             let start = self.predicted(&self.covariance.columns[k], if step.is_finite() { step } else { 0.0 });
             self.impact(&search.lowest_from(&start, &self.pool), at, at != wanted)
         };
-        let impacts = Impacts { down: refit(observed - sigma), up: refit(observed + sigma) };
+        let impacts = Impacts { down: refit(down), up: refit(up) };
         likelihood.set_data(self.data);
         Some(impacts)
     }

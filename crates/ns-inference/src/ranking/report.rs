@@ -69,7 +69,9 @@ fn entry(plan: &Plan<'_>, k: usize, work: Work) -> RankingEntry {
         uncertainty: sigma,
         minos: work.minos,
         prefit_uncertainty: width,
-        pull: center.zip(width).map(|(center, width)| (plan.best.params[i] - center) / width),
+        pull: center
+            .zip(plan.model.parameters.constraint[i])
+            .map(|(center, term)| term.pull(center, plan.best.params[i])),
         constraint: over(sigma, width),
         prefit: work.prefit,
         postfit: work.postfit,

@@ -81,7 +81,7 @@ fn entry(model: &Model, data: &Data, fit: EarlierFit<'_>, [i, poi]: [usize; 2]) 
         uncertainty: sigma,
         minos: None,
         prefit_uncertainty: width,
-        pull: center.zip(width).map(|(center, width)| (fit.params[i] - center) / width),
+        pull: center.zip(model.parameters.constraint[i]).map(|(center, term)| term.pull(center, fit.params[i])),
         constraint,
         prefit: None,
         postfit: None,

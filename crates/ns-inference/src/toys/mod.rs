@@ -29,4 +29,4 @@ pub(crate) use fit::refit_from;
 pub(crate) use pilot::ToySearch;
 pub(crate) use prefit::{DataSetRequest, DataSetSource, DevicePrefit, PrefitRequest};
 pub(crate) use run::{BatchWork, in_batches};
-pub(crate) use throw::{at_aux, aux_scales};
+pub(crate) use throw::at_aux;

@@ -1,9 +1,9 @@
 //! Throws toys: pseudo-experiments with main and auxiliary data at given parameters.
 //!
 //! Main bins are Poisson(λ_b). Auxiliary data are drawn from their constraint terms: normal(θ, σ),
-//! or Poisson(τθ) as a count. Keeping them at their observed values instead
-//! ([`AuxTreatment::Fixed`]) makes tests conditional on one auxiliary measurement, and CLs wrong by
-//! large factors.
+//! two halves of normal distributions, Poisson(τθ) as a count (gamma terms, too), or log-normal.
+//! Keeping them at their observed values instead ([`AuxTreatment::Fixed`]) makes tests conditional
+//! on one auxiliary measurement, and CLs wrong by large factors.
 
 use super::distribution::{RandomStream, normal, poisson};
 use super::prefit::DataSetSource;
@@ -61,15 +61,63 @@ pub struct ToySampler {
     lambda: Vec<f64>,
     /// How each auxiliary datum is drawn (K).
     aux: Vec<AuxDraw>,
-    /// The parameter of each auxiliary datum, and the ratio of the datum to it (K).
-    terms: Vec<(usize, f64)>,
+    /// The parameter of each auxiliary datum, and their term (K).
+    terms: Vec<(usize, Constraint)>,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum AuxDraw {
     Fixed(f64),
-    Normal { mean: f64, sigma: f64 },
-    Count { mean: f64 },
+    Normal {
+        mean: f64,
+        sigma: f64,
+    },
+    /// Half a normal distribution on each side of `center`.
+    Halves {
+        center: f64,
+        below: f64,
+        above: f64,
+    },
+    Count {
+        mean: f64,
+    },
+    LogNormal {
+        median: f64,
+        sigma: f64,
+    },
+}
+
+impl AuxDraw {
+    /// Returns how the datum of `constraint` is distributed at `theta`.
+    fn of(constraint: Constraint, theta: f64) -> Self {
+        match constraint {
+            Constraint::Gaussian { sigma } => Self::Normal { mean: theta, sigma },
+            // A datum below θ is on the side of σ₊.
+            Constraint::AsymmetricGaussian { sigma_lo, sigma_hi } => {
+                Self::Halves { center: theta, below: sigma_hi, above: sigma_lo }
+            }
+            Constraint::Poisson { .. } | Constraint::Gamma { .. } => {
+                Self::Count { mean: constraint.expected_datum().at(theta) }
+            }
+            Constraint::LogNormal { sigma, .. } => {
+                Self::LogNormal { median: constraint.expected_datum().at(theta), sigma }
+            }
+        }
+    }
+
+    fn draw(self, stream: &mut RandomStream) -> f64 {
+        match self {
+            Self::Fixed(value) => value,
+            Self::Normal { mean, sigma } => mean + sigma * normal(stream),
+            Self::Halves { center, below, above } => {
+                let size = normal(stream).abs();
+                let (side, _) = stream.pair();
+                if side * (below + above) < below { center - below * size } else { center + above * size }
+            }
+            Self::Count { mean } => poisson(mean, stream),
+            Self::LogNormal { median, sigma } => median * (sigma * normal(stream)).exp(),
+        }
+    }
 }
 
 impl ToySampler {
@@ -87,13 +135,12 @@ impl ToySampler {
             let theta = params[param as usize];
             match (source.aux, model.parameters.constraint[param as usize]) {
                 (AuxTreatment::Fixed, _) | (_, None) => AuxDraw::Fixed(observed.aux[k]),
-                (_, Some(Constraint::Gaussian { sigma })) => AuxDraw::Normal { mean: theta, sigma },
-                (_, Some(Constraint::Poisson { tau })) => AuxDraw::Count { mean: tau * theta },
+                (_, Some(constraint)) => AuxDraw::of(constraint, theta),
             }
         };
         let terms = model.table(model.layout.constraint_param).iter().enumerate();
         let (lambda, aux) = (expected_main(model, params), terms.map(term).collect());
-        Ok(Self { source, params: params.to_vec(), lambda, aux, terms: aux_scales(model) })
+        Ok(Self { source, params: params.to_vec(), lambda, aux, terms: model.constraint_terms().collect() })
     }
 
     /// Returns the parameters at which toys are thrown (P).
@@ -109,11 +156,7 @@ impl ToySampler {
         let stream = |element: u32| RandomStream::new(seed, ensemble as u16, toy, element);
         out.main.clear();
         out.main.extend(self.lambda.iter().zip(0..).map(|(&mean, bin)| poisson(mean, &mut stream(bin))));
-        let draw = |(aux, k): (&AuxDraw, u32)| match *aux {
-            AuxDraw::Fixed(value) => value,
-            AuxDraw::Normal { mean, sigma } => mean + sigma * normal(&mut stream(FIRST_AUX | k)),
-            AuxDraw::Count { mean } => poisson(mean, &mut stream(FIRST_AUX | k)),
-        };
+        let draw = |(aux, k): (&AuxDraw, u32)| aux.draw(&mut stream(FIRST_AUX | k));
         out.aux.clear();
         out.aux.extend(self.aux.iter().zip(0..).map(draw));
     }
@@ -131,21 +174,11 @@ impl DataSetSource for ToySampler {
 }
 
 /// Returns `params` (P) with the constrained parameters where the auxiliary data of `data` are;
-/// `scales` (K) are those of [`aux_scales`].
-pub(crate) fn at_aux(params: &[f64], scales: &[(usize, f64)], data: &Data) -> Vec<f64> {
+/// `terms` (K) are those of [`Model::constraint_terms`].
+pub(crate) fn at_aux(params: &[f64], terms: &[(usize, Constraint)], data: &Data) -> Vec<f64> {
     let mut found = params.to_vec();
-    for (&(param, scale), &aux) in scales.iter().zip(&data.aux) {
-        found[param] = aux / scale;
+    for (&(param, constraint), &aux) in terms.iter().zip(&data.aux) {
+        found[param] = constraint.center(aux);
     }
     found
-}
-
-/// Returns the parameter of each constraint term, and the ratio of its auxiliary datum to the
-/// parameter (K).
-pub(crate) fn aux_scales(model: &Model) -> Vec<(usize, f64)> {
-    let scale = |&param: &u32| match model.parameters.constraint[param as usize] {
-        Some(Constraint::Poisson { tau }) => (param as usize, tau),
-        _ => (param as usize, 1.0),
-    };
-    model.table(model.layout.constraint_param).iter().map(scale).collect()
 }

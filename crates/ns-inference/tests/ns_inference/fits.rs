@@ -340,7 +340,7 @@ fn fixed_and_bounded_parameters_keep_their_values_and_ranges() {
 fn two_runs_give_the_same_bits() {
     let model = random::model(
         11,
-        Shape { channels: 4, bins: 20, samples: 5, systematics: 20, oddities: true, gentle: false },
+        Shape { channels: 4, bins: 20, samples: 5, systematics: 20, oddities: true, gentle: false, terms: true },
         Interpolation::default(),
     );
     let options = FitOptions { multi_start: Some(MultiStart { n_starts: 5, seed: 3 }), ..FitOptions::default() };

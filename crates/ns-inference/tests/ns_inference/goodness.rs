@@ -4,7 +4,7 @@
 use ns_compute::CpuLikelihood;
 use ns_core::expected::expected_main;
 use ns_core::interpolate::Interpolation;
-use ns_core::likelihood::{constraint_normaliser, nll};
+use ns_core::likelihood::nll;
 use ns_core::poisson::log_normaliser;
 use ns_core::spec::ModifierData;
 use ns_core::{CompileOptions, Data, DataLikelihood, Model, compile};
@@ -59,7 +59,7 @@ proptest! {
         let deviance = saturated_deviance(&model, data, &params, &none_fixed);
         let bins: f64 = data.main.iter().map(|&n| log_normaliser(n)).sum();
         let terms = model.table(model.layout.constraint_param).iter().zip(&data.aux);
-        let terms: f64 = terms.filter_map(|(&i, &aux)| Some(constraint_normaliser(model.parameters.constraint[i as usize]?, aux))).sum();
+        let terms: f64 = terms.filter_map(|(&i, &aux)| Some(model.parameters.constraint[i as usize]?.normaliser(aux))).sum();
         assert_close(deviance.total, 2.0 * (value - bins - terms), 1e-11, "q");
         assert_close(deviance.total, deviance.channels.iter().sum::<f64>() + deviance.constraints, 1e-14, "its parts");
     }

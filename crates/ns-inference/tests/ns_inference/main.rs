@@ -3,6 +3,7 @@
 
 mod accelerators;
 mod common;
+mod constraint_terms;
 mod coverage;
 mod data_sets;
 mod differentiable;

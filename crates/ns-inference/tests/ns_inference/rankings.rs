@@ -123,6 +123,7 @@ fn global_impacts_match_fits_to_shifted_auxiliary_data() {
         let sigma = match constraint {
             Constraint::Gaussian { sigma } => sigma,
             Constraint::Poisson { tau } => (tau * free.bestfit[i]).sqrt(),
+            other => unreachable!("the model has no {} term", other.name()),
         };
         let global = entry.global.as_ref().expect("constrained");
         for (side, sign) in [(global.down, -1.0), (global.up, 1.0)] {
@@ -256,7 +257,7 @@ fn rank_with(model: &Model, threads: usize, monitor: &dyn Monitor) -> Ranking {
 
 #[test]
 fn rankings_do_not_depend_on_the_number_of_threads() {
-    let shape = Shape { channels: 4, bins: 8, samples: 4, systematics: 12, oddities: true, gentle: false };
+    let shape = Shape { channels: 4, bins: 8, samples: 4, systematics: 12, oddities: true, gentle: false, terms: true };
     let model = random::model(11, shape, Interpolation::default());
     let alone = rank_with(&model, 1, &ns_inference::monitor::NoMonitor);
     assert!(alone.is_complete && alone.entries.len() > 10);

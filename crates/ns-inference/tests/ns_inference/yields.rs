@@ -115,7 +115,7 @@ proptest! {
 fn any_number_of_threads_gives_the_same_bits() {
     let model = random::model(
         11,
-        Shape { channels: 6, bins: 10, samples: 5, systematics: 10, oddities: true, gentle: false },
+        Shape { channels: 6, bins: 10, samples: 5, systematics: 10, oddities: true, gentle: false, terms: true },
         Interpolation::default(),
     );
     let mut likelihood = CpuLikelihood::new(&model);

@@ -136,7 +136,7 @@ fn measurement(cursor: &JsonCursor<'_>) -> Read<Measurement> {
 
 /// The keys of the settings for one parameter: its name, pyhf's, and those beyond pyhf's schema.
 pub(crate) const PARAMETER_KEYS: [&str; 10] =
-    ["name", "inits", "bounds", "auxdata", "factors", "sigmas", "fixed", "constraints", "per_bin", "alpha"];
+    ["name", "inits", "bounds", "auxdata", "factors", "sigmas", "fixed", "constraints", "per_bin", "beta"];
 
 /// Refuses what is not the settings of a measurement for one parameter.
 pub(crate) fn check_parameter(cursor: &JsonCursor<'_>) -> Read<()> {
@@ -156,7 +156,7 @@ fn parameter(cursor: &JsonCursor<'_>) -> Read<ParameterConfig> {
         fixed: object.get("fixed").map(|cursor| cursor.boolean()).transpose()?,
         constraints: object.get("constraints").map(|list| each(&list, extension::constraint_term)).transpose()?,
         per_bin: object.get("per_bin").map(|cursor| extension::per_bin(&cursor)).transpose()?,
-        alpha: object.get("alpha").map(|cursor| extension::alpha_unit(&cursor)).transpose()?,
+        beta: object.get("beta").map(|cursor| extension::constrained_quantity(&cursor)).transpose()?,
     })
 }
 

@@ -44,7 +44,7 @@ pub enum PyhfError {
         /// Where.
         place: DocumentPlace,
     },
-    /// A word that is none of those which the key may have.
+    /// A word that the key cannot have.
     #[error("unknown word `{word}` {place}")]
     UnknownWord {
         /// As written.

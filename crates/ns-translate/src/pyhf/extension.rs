@@ -1,12 +1,12 @@
 //! What a workspace may have beyond pyhf's schema: how modifiers are interpolated, constraint
-//! terms, units of parameters, and clipping.
+//! terms, constrained quantities, and clipping.
 //!
 //! The keys are optional and pyhf's documents have none of them. This module reads them with
 //! places, writes them, and finds them in a workspace.
 
 use ns_core::interpolate::InterpolationRule;
 use ns_core::spec::{
-    AlphaUnit, Clipping, ConstraintTerm, LogNormalDensity, Modifier, ModifierInterpolation, ModifierKind,
+    Clipping, ConstrainedQuantity, ConstraintTerm, LogNormalDensity, Modifier, ModifierInterpolation, ModifierKind,
     ParameterConfig, PerBinConstraint, PerBinKind,
 };
 use serde_json::{Map, Value, json};
@@ -73,10 +73,10 @@ pub(super) fn clipping(cursor: &JsonCursor<'_>) -> Read<Clipping> {
     })
 }
 
-/// Reads the unit of a parameter.
-pub(super) fn alpha_unit(cursor: &JsonCursor<'_>) -> Read<AlphaUnit> {
-    let object = cursor.object(&["center", "unit"])?;
-    Ok(AlphaUnit { center: number(&object, "center")?, unit: number(&object, "unit")? })
+/// Reads the quantity that terms constrain.
+pub(super) fn constrained_quantity(cursor: &JsonCursor<'_>) -> Read<ConstrainedQuantity> {
+    let object = cursor.object(&["offset", "factor"])?;
+    Ok(ConstrainedQuantity { offset: number(&object, "offset")?, factor: number(&object, "factor")? })
 }
 
 /// Reads the terms of a staterror or shapesys.
@@ -137,8 +137,8 @@ pub(super) fn write_clipping(clip: &Clipping, config: &mut Map<String, Value>) {
 /// Adds to `object` the settings of a parameter beyond pyhf's.
 pub(super) fn write_parameter(parameter: &ParameterConfig, object: &mut Map<String, Value>) {
     let terms = parameter.constraints.as_ref().map(|terms| terms.iter().map(write_term).collect());
-    let alpha = parameter.alpha.map(|AlphaUnit { center, unit }| json!({"center": center, "unit": unit}));
-    let settings = [("constraints", terms), ("per_bin", parameter.per_bin.map(write_per_bin)), ("alpha", alpha)];
+    let beta = parameter.beta.map(|ConstrainedQuantity { offset, factor }| json!({"offset": offset, "factor": factor}));
+    let settings = [("constraints", terms), ("per_bin", parameter.per_bin.map(write_per_bin)), ("beta", beta)];
     object.extend(settings.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
 }
 

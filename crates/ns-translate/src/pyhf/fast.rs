@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 
 use ns_core::interpolate::InterpolationRule;
 use ns_core::spec::{
-    AlphaUnit, Channel, Clipping, ConstraintTerm, Measurement, Modifier, ModifierData, ModifierInterpolation,
+    Channel, Clipping, ConstrainedQuantity, ConstraintTerm, Measurement, Modifier, ModifierData, ModifierInterpolation,
     ModifierKind, Observation, ParameterConfig, PerBinConstraint, Sample, Workspace,
 };
 use serde::Deserialize;
@@ -18,7 +18,9 @@ use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use super::VERSION;
-use super::fast_extension::{alpha_unit, clipping, constraint_terms, interpolation_rule, per_bin, some_number};
+use super::fast_extension::{
+    clipping, constrained_quantity, constraint_terms, interpolation_rule, per_bin, some_number,
+};
 
 pub(super) fn read<'de, R>(source: &mut serde_json::Deserializer<R>) -> serde_json::Result<Workspace>
 where
@@ -247,8 +249,8 @@ struct ParameterForm {
     constraints: Option<Vec<ConstraintTerm>>,
     #[serde(default, deserialize_with = "per_bin")]
     per_bin: Option<PerBinConstraint>,
-    #[serde(default, deserialize_with = "alpha_unit")]
-    alpha: Option<AlphaUnit>,
+    #[serde(default, deserialize_with = "constrained_quantity")]
+    beta: Option<ConstrainedQuantity>,
 }
 
 impl Form for ParameterForm {
@@ -265,7 +267,7 @@ impl Form for ParameterForm {
             fixed: self.fixed,
             constraints: self.constraints,
             per_bin: self.per_bin,
-            alpha: self.alpha,
+            beta: self.beta,
         })
     }
 }

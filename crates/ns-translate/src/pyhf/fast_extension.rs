@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use ns_core::interpolate::InterpolationRule;
-use ns_core::spec::{AlphaUnit, Clipping, ConstraintTerm, LogNormalDensity, PerBinConstraint, PerBinKind};
+use ns_core::spec::{Clipping, ConstrainedQuantity, ConstraintTerm, LogNormalDensity, PerBinConstraint, PerBinKind};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
@@ -39,14 +39,16 @@ pub(super) fn clipping<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Cli
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct AlphaForm {
-    center: f64,
-    unit: f64,
+struct QuantityForm {
+    offset: f64,
+    factor: f64,
 }
 
-pub(super) fn alpha_unit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<AlphaUnit>, D::Error> {
-    let AlphaForm { center, unit } = Object::deserialize(deserializer)?.0;
-    Ok(Some(AlphaUnit { center, unit }))
+pub(super) fn constrained_quantity<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<ConstrainedQuantity>, D::Error> {
+    let QuantityForm { offset, factor } = Object::deserialize(deserializer)?.0;
+    Ok(Some(ConstrainedQuantity { offset, factor }))
 }
 
 #[derive(Deserialize)]

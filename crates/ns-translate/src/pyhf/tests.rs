@@ -2,7 +2,7 @@
 
 use ns_core::interpolate::InterpolationRule;
 use ns_core::spec::{
-    AlphaUnit, Channel, Clipping, ConstraintTerm, LogNormalDensity, Measurement, Modifier, ModifierData,
+    Channel, Clipping, ConstrainedQuantity, ConstraintTerm, LogNormalDensity, Measurement, Modifier, ModifierData,
     ModifierInterpolation, Observation, ParameterConfig, PerBinConstraint, PerBinKind, Sample, Workspace,
 };
 use proptest::collection::vec;
@@ -59,12 +59,12 @@ fn constraint_term() -> impl Strategy<Value = ConstraintTerm> {
 fn extension() -> impl Strategy<Value = ParameterConfig> {
     let kind = option::of(prop_oneof![Just(PerBinKind::Gaussian), Just(PerBinKind::Poisson)]);
     let per_bin = option::of((kind, option::of(number())));
-    let alpha = option::of((number(), number()));
-    (option::of(vec(constraint_term(), 1..4)), per_bin, alpha).prop_map(|(constraints, per_bin, alpha)| {
+    let beta = option::of((number(), number()));
+    (option::of(vec(constraint_term(), 1..4)), per_bin, beta).prop_map(|(constraints, per_bin, beta)| {
         let per_bin =
             per_bin.map(|(constraint, relative_threshold)| PerBinConstraint { constraint, relative_threshold });
-        let alpha = alpha.map(|(center, unit)| AlphaUnit { center, unit });
-        ParameterConfig { constraints, per_bin, alpha, ..Default::default() }
+        let beta = beta.map(|(offset, factor)| ConstrainedQuantity { offset, factor });
+        ParameterConfig { constraints, per_bin, beta, ..Default::default() }
     })
 }
 
@@ -137,13 +137,13 @@ fn damage() -> impl Strategy<Value = Damage> {
         "poi",
         "x",
         "clip",
-        "alpha",
+        "beta",
         "sigma",
         "tau",
         "gaussian",
         "constraint",
         "scale",
-        "unit",
+        "factor",
     ];
     prop_oneof![
         proptest::sample::select(values.to_vec())

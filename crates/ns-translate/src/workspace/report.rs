@@ -283,7 +283,7 @@ impl Described<'_> {
             let settings = measurements.flat_map(|measurement| &measurement.config.parameters);
             settings.filter(|setting| setting.name == found.name).collect::<Vec<&Setting>>()
         };
-        let keys = ["alpha", "auxdata", "bounds", "constraints", "factors", "fixed", "per_bin", "sigmas"];
+        let keys = ["auxdata", "beta", "bounds", "constraints", "factors", "fixed", "per_bin", "sigmas"];
         let mut one_sided: Vec<([usize; 2], Vec<&str>)> = Vec::new();
         for key in keys.into_iter().filter(|key| !is_set(map, name, key)) {
             let has = |found: &&Contribution<'_>| set(found).iter().any(|setting| setting.values.contains_key(key));

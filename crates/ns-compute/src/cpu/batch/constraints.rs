@@ -5,9 +5,8 @@ use super::lanes::{LANES, Lanes};
 use super::poisson;
 use crate::cpu::isa::Isa;
 use crate::cpu::plan::ConstraintTerm;
+use ns_core::Constraint;
 use ns_core::double_double::DoubleDouble;
-use ns_core::likelihood::constraint_deviance;
-use ns_core::parameters::Constraint;
 use ns_core::poisson::LARGE_COUNT;
 
 /// Eight points with their auxiliary data.
@@ -43,6 +42,9 @@ pub(crate) fn add<I: Isa, const GRADIENT: bool>(
                 move_large(term.constraint, aux, theta, &mut deviance, &mut large);
                 (deviance, derivative)
             }
+            Constraint::AsymmetricGaussian { .. } | Constraint::Gamma { .. } | Constraint::LogNormal { .. } => {
+                lane_by_lane(term.constraint, aux, theta, &mut large)
+            }
         };
         small = small + deviance;
         if GRADIENT {
@@ -70,6 +72,19 @@ fn gaussian(sigma: f64, aux: Lanes, theta: Lanes) -> (Lanes, Lanes) {
     (deviance, derivative)
 }
 
+/// Returns the deviance and its derivative of terms that few models have; all deviances go to
+/// `large`.
+#[inline(never)]
+fn lane_by_lane(constraint: Constraint, aux: Lanes, theta: Lanes, large: &mut [DoubleDouble; LANES]) -> (Lanes, Lanes) {
+    let mut derivative = Lanes::ZERO;
+    for lane in 0..LANES {
+        let (aux, theta) = (aux.0[lane], theta.0[lane]);
+        large[lane] = large[lane] + constraint.deviance(aux, theta);
+        derivative.0[lane] = constraint.derivatives(aux, theta).0;
+    }
+    (Lanes::ZERO, derivative)
+}
+
 /// Moves terms of large counts, whose digits do not fit into an f64, to `large` as double-doubles.
 #[inline(always)]
 fn move_large(
@@ -82,7 +97,7 @@ fn move_large(
     for lane in 0..LANES {
         if aux.0[lane] >= LARGE_COUNT {
             deviance.0[lane] = 0.0;
-            large[lane] = large[lane] + constraint_deviance(constraint, aux.0[lane], theta.0[lane]);
+            large[lane] = large[lane] + constraint.deviance(aux.0[lane], theta.0[lane]);
         }
     }
 }

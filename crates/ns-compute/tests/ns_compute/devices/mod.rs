@@ -16,7 +16,6 @@ mod values;
 use ns_compute::CpuLikelihood;
 use ns_compute::accel::DeviceSession;
 use ns_core::curvature::{Arrowhead, Curvature};
-use ns_core::likelihood::constraint_normaliser;
 use ns_core::poisson::log_normaliser;
 use ns_core::{Data, DataLikelihood, Likelihood, Model};
 use ns_device::{Backend, Device, EmulationOptions, OpenOptions, Precision};
@@ -74,7 +73,7 @@ fn bits(values: &[f64]) -> Vec<u64> {
 fn constants(model: &Model, data: &Data) -> f64 {
     let main: f64 = data.main.iter().map(|&n| log_normaliser(n)).sum();
     let constraints = model.parameters.constraint.iter().flatten();
-    main + constraints.zip(&data.aux).map(|(&constraint, &aux)| constraint_normaliser(constraint, aux)).sum::<f64>()
+    main + constraints.zip(&data.aux).map(|(&constraint, &aux)| constraint.normaliser(aux)).sum::<f64>()
 }
 
 /// -ln L, its gradient (P) and the exact Hessian or the Gauss-Newton matrix (P × P) of the CPU.

@@ -3,10 +3,13 @@
 use crate::devices::models::{data_sets, edge_models, points, random_model};
 use crate::devices::{TestDevice, bits, constants, devices, expansion};
 use ns_compute::CpuLikelihood;
-use ns_compute::accel::BatchPoints;
+use ns_compute::accel::{BatchPoints, DeviceSession};
 use ns_core::batch::BatchData;
+use ns_core::spec::ModifierData::NormFactor;
+use ns_core::spec::{ConstraintTerm, LogNormalDensity, ParameterConfig};
 use ns_core::{Data, Model};
 use ns_testkit::random::Random;
+use ns_testkit::small::{self, region, sample};
 
 /// How far values and derivatives were off, as parts of what is allowed.
 #[derive(Debug, Default)]
@@ -108,5 +111,18 @@ fn no_items_are_no_work() {
             assert_eq!(session.nll_and_grad(&items), Ok((Vec::new(), Vec::new())));
         }
         assert_eq!(tested.device.counters().launches, launches);
+    }
+}
+
+#[test]
+fn terms_that_kernels_do_not_have_are_refused_by_name() {
+    let term = ConstraintTerm::LogNormal { kappa: 1.1, density: LogNormalDensity::Datum };
+    let setting = ParameterConfig { name: "k".to_owned(), constraints: Some(vec![term]), ..Default::default() };
+    let samples = vec![sample("signal", &[5.0], &[("mu", NormFactor)]), sample("b", &[50.0], &[("k", NormFactor)])];
+    let model = small::model(vec![region("c", samples, &[56.0])], vec![setting]);
+    for tested in devices() {
+        let error = DeviceSession::new(&tested.device, &model).expect_err("kernels have no such term");
+        assert_eq!(error.to_string(), "devices do not have the lognormal constraint term of `k`");
+        assert_eq!(error.hint().as_deref(), Some("the CPU can do it"));
     }
 }
