@@ -264,10 +264,13 @@ impl PyModel {
             entry.set_item("is_scalar", set.is_scalar)?;
             // pyhf's word for a Gaussian; a vector may have several kinds of term, or none for
             // some.
-            let kinds = set.range().filter_map(|i| self.model.parameters.constraint[i]).map(|constraint| {
-                if matches!(constraint, Constraint::Gaussian { .. }) { "normal" } else { constraint.name() }
-            });
-            entry.set_item("constraint", kinds.reduce(|first, kind| if first == kind { first } else { "mixed" }))?;
+            let word = |constraint: Constraint| match constraint {
+                Constraint::Gaussian { .. } => "normal",
+                other => other.name(),
+            };
+            let kinds = set.range().map(|i| self.model.parameters.constraint[i].map(word));
+            let kind = kinds.reduce(|first, kind| if first == kind { first } else { Some("mixed") });
+            entry.set_item("constraint", kind.flatten())?;
             // σ of normal terms, τ of Poisson terms.
             let scales: Vec<f64> = set.range().filter_map(|i| self.model.parameters.constraint[i]).map(scale).collect();
             entry.set_item("scales", array(py, &scales))?;

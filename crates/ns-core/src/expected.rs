@@ -42,7 +42,7 @@ pub(crate) fn shift<S: Scalar>(model: &Model, template: usize, params: &[S], yie
     let (up, down) = (model.values(model.layout.histosys_up), model.values(model.layout.histosys_down));
     for entry in model.part(model.layout.template_histosys, template) {
         let alpha = &params[model.table(model.layout.histosys_param)[entry] as usize];
-        let (p, q) = model.interpolation.histosys.weights(alpha.value());
+        let (p, q) = model.histosys_response(entry).weights(alpha.value());
         let (p, q) = (chain(alpha, p), chain(alpha, q));
         for (bin, y) in yields.iter_mut().enumerate() {
             let cell = cell_starts[entry] as usize + bin;
@@ -59,7 +59,7 @@ fn template_scale<S: Scalar>(model: &Model, template: usize, params: &[S]) -> S 
     let (lo, hi) = (model.values(model.layout.normsys_lo), model.values(model.layout.normsys_hi));
     for entry in model.part(model.layout.template_normsys, template) {
         let alpha = &params[model.table(model.layout.normsys_param)[entry] as usize];
-        let factor = NormSysFactor::new(lo[entry], hi[entry]).at(alpha.value(), model.interpolation.normsys);
+        let factor = model.normsys_response(entry).at(&NormSysFactor::new(lo[entry], hi[entry]), alpha.value());
         scale = scale * chain(alpha, factor);
     }
     scale

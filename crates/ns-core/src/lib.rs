@@ -39,9 +39,9 @@
 //! * Documents and models: [`spec`] (as written), [`mod@compile`] (checks, names to indices),
 //!   [`model`] and [`parameters`] (as meant), [`check`] (suspicious properties), [`summary`]
 //!   (contents), [`similarity`] ("did you mean").
-//! * Formulas: [`interpolate`] (systematics), [`poisson`], [`constraint`] (terms of auxiliary
-//!   data), [`expected`] (λ), [`likelihood`],
-//!   [`sensitivity`] (derivatives of yields), [`nonlinearity`] (where second minima can be).
+//! * Formulas: [`interpolate`] and [`response`] (systematics), [`poisson`], [`constraint`] (terms
+//!   of auxiliary data), [`expected`] (λ), [`likelihood`], [`sensitivity`] (derivatives of yields),
+//!   [`nonlinearity`] (where second minima can be).
 //! * Numbers: [`scalar`] (dual numbers), [`taylor`] (derivatives along a line), [`double_double`].
 //! * Interfaces: [`curvature`] (shapes of second derivatives), [`templates`] (histograms as
 //!   inputs), [`batch`] (accelerators).
@@ -60,6 +60,7 @@ pub mod nonlinearity;
 pub mod parameters;
 pub mod pattern;
 pub mod poisson;
+pub mod response;
 pub mod scalar;
 pub mod sensitivity;
 pub mod similarity;

@@ -9,9 +9,10 @@
 //! parameters.
 
 use crate::constraint::Constraint;
-use crate::interpolate::{HistoSysInterpolation, Interpolation, NormSysInterpolation};
+use crate::interpolate::Interpolation;
 use crate::nonlinearity::Nonlinearity;
 use crate::parameters::Parameters;
+use crate::response::{HistoSysResponse, NormSysResponse, Responses};
 
 /// The place of a table in one of the flat buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,10 +52,14 @@ pub struct ModelLayout {
     pub template_normsys: TableSpan,
     /// Parameter of each normsys.
     pub normsys_param: TableSpan,
+    /// Response of each normsys, an index into [`Model::responses`].
+    pub normsys_response: TableSpan,
     /// First histosys of each template (T + 1).
     pub template_histosys: TableSpan,
     /// Parameter of each histosys.
     pub histosys_param: TableSpan,
+    /// Response of each histosys, an index into [`Model::responses`].
+    pub histosys_response: TableSpan,
     /// First cell of each histosys in the template differences, and their number at the end.
     pub histosys_cell: TableSpan,
     /// First per-bin modifier (shapefactor, shapesys, staterror) of each template (T + 1).
@@ -103,8 +108,10 @@ pub struct Model {
     pub pois: Vec<usize>,
     /// Name of the measurement it was compiled for.
     pub measurement: String,
-    /// Interpolation rules.
+    /// Interpolation rules of modifiers without their own.
     pub interpolation: Interpolation,
+    /// How modifiers follow their parameters, the rules above first.
+    pub responses: Responses,
     /// The observed data.
     pub observed: Data,
     /// Tables of indices, back to back.
@@ -187,14 +194,11 @@ impl Model {
     #[must_use]
     pub fn kinked(&self) -> Vec<bool> {
         let mut kinked = vec![false; self.n_params()];
-        let rules = [
-            (self.interpolation.normsys == NormSysInterpolation::Exponential, self.layout.normsys_param),
-            (self.interpolation.histosys == HistoSysInterpolation::Linear, self.layout.histosys_param),
-        ];
-        for (_, span) in rules.into_iter().filter(|(is_kinked, _)| *is_kinked) {
-            for &param in self.table(span) {
-                kinked[param as usize] = true;
-            }
+        for (entry, &param) in self.table(self.layout.normsys_param).iter().enumerate() {
+            kinked[param as usize] |= self.normsys_response(entry).is_kinked();
+        }
+        for (entry, &param) in self.table(self.layout.histosys_param).iter().enumerate() {
+            kinked[param as usize] |= self.histosys_response(entry).is_kinked();
         }
         kinked
     }
@@ -217,6 +221,18 @@ impl Model {
                 same_sign[param as usize] || cells.any(|cell| is_same_sign(down[cell], up[cell]));
         }
         same_sign
+    }
+
+    /// Returns how normsys `entry` follows its parameter.
+    #[must_use]
+    pub fn normsys_response(&self, entry: usize) -> NormSysResponse {
+        self.responses.normsys[self.table(self.layout.normsys_response)[entry] as usize]
+    }
+
+    /// Returns how histosys `entry` follows its parameter.
+    #[must_use]
+    pub fn histosys_response(&self, entry: usize) -> HistoSysResponse {
+        self.responses.histosys[self.table(self.layout.histosys_response)[entry] as usize]
     }
 
     /// Returns each constraint term with its parameter, in the order of the auxiliary data (K).

@@ -12,8 +12,9 @@
 //! Two parameters with nearly the same effect move against each other along a direction in which
 //! the λ' cancel and the λ'' do not: the bend of such a pair is that of this direction.
 
-use crate::interpolate::{HistoSysInterpolation, Jet, NormSysFactor};
+use crate::interpolate::{HistoSysInterpolation, Jet, NormSysFactor, NormSysInterpolation};
 use crate::model::Model;
+use crate::response::{FactorRule, HistoSysResponse, NormSysResponse};
 use serde::Serialize;
 
 /// The points at which the bend is evaluated.
@@ -245,13 +246,7 @@ struct Responses {
 
 impl Responses {
     fn new(model: &Model) -> Self {
-        // A kink at zero hides minima as the curvature of its smooth counterpart does.
-        let rule = match model.interpolation.histosys {
-            HistoSysInterpolation::Linear => HistoSysInterpolation::SmoothLinear,
-            rule => rule,
-        };
-        let weights = POINTS.map(|alpha| rule.weights(alpha));
-        let (up, down) = (response_of(weights.map(|(up, _)| up)), response_of(weights.map(|(_, down)| down)));
+        let [up, down] = of_response(model.responses.histosys[0]);
         Self { params: Vec::new(), bins: Vec::new(), place: vec![usize::MAX; model.n_params()], up, down }
     }
 
@@ -271,7 +266,11 @@ impl Responses {
         let (lo, hi) = (model.values(layout.normsys_lo), model.values(layout.normsys_hi));
         for entry in model.part(layout.template_normsys, template) {
             let row = self.row(model.table(layout.normsys_param)[entry], nominal.len());
-            let response = normsys(lo[entry], hi[entry]).map(|value| scale * value);
+            let response = match model.normsys_response(entry) {
+                response if response == model.responses.normsys[0] => normsys(lo[entry], hi[entry]),
+                response => of_factor(response, lo[entry], hi[entry]),
+            };
+            let response = response.map(|value| scale * value);
             for (bin, count) in row.iter_mut().zip(nominal) {
                 (0..8).for_each(|k| bin[k] += count * response[k]);
             }
@@ -282,6 +281,10 @@ impl Responses {
             let row = self.row(model.table(layout.histosys_param)[entry], nominal.len());
             let start = model.table(layout.histosys_cell)[entry] as usize;
             let cells = start..start + nominal.len();
+            let weights = match model.histosys_response(entry) {
+                response if response == model.responses.histosys[0] => weights,
+                response => of_response(response).map(|weights| weights.map(|weight| scale * weight)),
+            };
             for ((bin, up), down) in row.iter_mut().zip(&up[cells.clone()]).zip(&down[cells]) {
                 (0..8).for_each(|k| bin[k] += weights[0][k] * up + weights[1][k] * down);
             }
@@ -300,10 +303,35 @@ impl Responses {
     }
 }
 
+/// Returns the weights of a histosys' shifts up and down.
+fn of_response(response: HistoSysResponse) -> [BinResponse; 2] {
+    // A kink at zero hides minima as the curvature of its smooth counterpart does.
+    let rule = match response.rule {
+        HistoSysInterpolation::Linear => HistoSysInterpolation::SmoothLinear,
+        rule => rule,
+    };
+    let weights = POINTS.map(|alpha| HistoSysResponse { rule, ..response }.weights(alpha));
+    [response_of(weights.map(|(up, _)| up)), response_of(weights.map(|(_, down)| down))]
+}
+
 /// Returns the numbers of a jet at each of [`POINTS`], without its value at 0.
 fn response_of(jets: [Jet; 3]) -> BinResponse {
     let [a, b, c] = jets;
     [a.value, a.first, a.second, b.first, b.second, c.value, c.first, c.second]
+}
+
+/// Returns the effect of a normsys with a response of its own on a bin of one event.
+fn of_factor(response: NormSysResponse, lo: f64, hi: f64) -> BinResponse {
+    let factor = NormSysFactor::new(lo, hi);
+    let rule = match response.rule {
+        FactorRule::Standard(_) => FactorRule::Standard(NormSysInterpolation::SmoothExponential),
+        FactorRule::Shift(HistoSysInterpolation::Linear) => FactorRule::Shift(HistoSysInterpolation::SmoothLinear),
+        rule => rule,
+    };
+    response_of(POINTS.map(|alpha| {
+        let jet = NormSysResponse { rule, ..response }.at(&factor, alpha);
+        Jet { value: jet.value - 1.0, ..jet }
+    }))
 }
 
 /// Returns the effect of a normsys on a bin of one event, by the smooth rule.

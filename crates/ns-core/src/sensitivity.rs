@@ -178,7 +178,7 @@ fn add_shift_derivatives(model: &Model, template: usize, params: &[f64], add: &m
     for entry in model.part(layout.template_histosys, template) {
         let param = model.table(layout.histosys_param)[entry];
         let first = model.table(layout.histosys_cell)[entry] as usize;
-        let weights = |alpha: f64| model.interpolation.histosys.weights(alpha);
+        let weights = |alpha: f64| model.histosys_response(entry).weights(alpha);
         let alpha = params[param as usize];
         let (p, q) = (derivative(alpha, |x| weights(x).0), derivative(alpha, |x| weights(x).1));
         for bin in 0..n_bins {
@@ -215,8 +215,9 @@ impl ScalarFactors {
             let param = model.table(layout.normsys_param)[entry];
             let factor = NormSysFactor::new(lo[entry], hi[entry]);
             let alpha = params[param as usize];
-            derivatives.push((param, derivative(alpha, |x| factor.at(x, model.interpolation.normsys))));
-            values.push(factor.at(alpha, model.interpolation.normsys).value);
+            let response = model.normsys_response(entry);
+            derivatives.push((param, derivative(alpha, |x| response.at(&factor, x))));
+            values.push(response.at(&factor, alpha).value);
         }
         let mut others = vec![1.0; values.len()];
         let mut product = 1.0;

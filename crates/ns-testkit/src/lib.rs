@@ -23,11 +23,13 @@
 //! ```
 
 pub mod exhaustive;
+pub mod inputs;
 pub mod layers;
 pub mod multimodal;
 pub mod parity;
 pub mod published;
 pub mod random;
+mod rules;
 pub mod small;
 mod terms;
 

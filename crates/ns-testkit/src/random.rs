@@ -56,12 +56,25 @@ pub struct Shape {
     pub gentle: bool,
     /// Whether some parameters have constraint terms that pyhf's documents cannot give them.
     pub terms: bool,
+    /// Whether some modifiers have an interpolation of their own.
+    pub rules: bool,
 }
 
 impl Shape {
     /// Small enough for second-order dual numbers.
-    pub const SMALL: Self =
-        Self { channels: 3, bins: 5, samples: 3, systematics: 4, oddities: true, gentle: false, terms: true };
+    pub const SMALL: Self = Self {
+        channels: 3,
+        bins: 5,
+        samples: 3,
+        systematics: 4,
+        oddities: true,
+        gentle: false,
+        terms: true,
+        rules: true,
+    };
+
+    /// As [`Self::SMALL`], with nothing that pyhf's documents cannot have.
+    pub const PYHF: Self = Self { terms: false, rules: false, ..Self::SMALL };
 
     /// Returns the factor of a systematic, of the usual size or of a hundredth of it.
     fn factor(self, factor: f64) -> f64 {
@@ -69,13 +82,19 @@ impl Shape {
     }
 }
 
+/// Makes the random numbers of interpolation rules others than those of workspaces.
+const RULES: u64 = 0x005e_ed0f_0b5e_55ed;
+
 /// Returns a random workspace with signal strength `mu` and every kind of modifier.
 #[must_use]
 pub fn workspace(seed: u64, shape: Shape) -> Workspace {
     let mut random = Random::new(seed);
     let n_channels = 1 + random.below(shape.channels);
     let shared_bins = 1 + random.below(shape.bins);
-    let channels: Vec<Channel> = (0..n_channels).map(|c| channel(&mut random, shape, c, shared_bins)).collect();
+    let mut channels: Vec<Channel> = (0..n_channels).map(|c| channel(&mut random, shape, c, shared_bins)).collect();
+    if shape.rules {
+        crate::rules::set(&mut Random::new(seed ^ RULES), &mut channels);
+    }
     let observations = channels.iter().map(|c| observation(&mut random, c)).collect();
     let lumi = ParameterConfig {
         name: "lumi".to_owned(),
@@ -87,7 +106,7 @@ pub fn workspace(seed: u64, shape: Shape) -> Workspace {
     };
     let mut parameters = vec![lumi];
     if shape.terms {
-        parameters.extend(crate::terms::settings(&mut Random::new(!seed), &channels));
+        parameters.extend(crate::terms::settings(&mut Random::new(!seed), &channels, shape.oddities));
     }
     let measurement =
         Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters, ..Default::default() };

@@ -48,7 +48,7 @@ fn indices(part: &CompiledModel, whole: &CompiledModel, label: &str) -> Vec<usiz
     part.model().parameters.names.iter().map(|name| find(name).unwrap_or_else(|| panic!("{name}"))).collect()
 }
 
-const SHAPE: Shape = Shape { oddities: false, terms: false, ..Shape::SMALL };
+const SHAPE: Shape = Shape { oddities: false, ..Shape::PYHF };
 const LABELS: [&str; 3] = ["A", "B", "C"];
 
 #[test]

@@ -63,6 +63,12 @@ pub enum AccelError {
         /// The kind of term.
         term: &'static str,
     },
+    /// A modifier that does not follow the model's interpolation rule.
+    #[error("devices have one interpolation rule for all modifiers, and `{parameter}` has one of its own")]
+    OwnInterpolation {
+        /// The parameter.
+        parameter: String,
+    },
     /// Memory of another library has double precision, and the device computes in single precision.
     #[error("the device computes in single precision, but the memory of another library has double precision")]
     Single,
@@ -86,9 +92,11 @@ impl AccelError {
             Self::Input { error, .. } => error.hint(),
             Self::Single => Some("copy the numbers to the host".to_owned()),
             Self::Size { .. } => None,
-            Self::SelfTest { .. } | Self::TooLarge { .. } | Self::TooPrecise { .. } | Self::Term { .. } => {
-                Some("the CPU can do it".to_owned())
-            }
+            Self::SelfTest { .. }
+            | Self::TooLarge { .. }
+            | Self::TooPrecise { .. }
+            | Self::Term { .. }
+            | Self::OwnInterpolation { .. } => Some("the CPU can do it".to_owned()),
         }
     }
 }

@@ -57,7 +57,7 @@ impl Site<'_> {
 /// The terms of a point that depend on the parameters but not on the bin.
 #[derive(Debug, Clone)]
 pub(crate) struct PointTerms {
-    /// Histosys weights p, q, p', q', p'', q'' of each parameter (P).
+    /// Histosys weights p, q, p', q', p'', q'' of each parameter (P), then those of own responses.
     pub(crate) weights: Vec<[f64; 6]>,
     /// Normsys factors.
     pub(crate) factors: NormSysValues,
@@ -68,7 +68,7 @@ pub(crate) struct PointTerms {
 impl PointTerms {
     pub(crate) fn new(plan: &ModelPlan) -> Self {
         Self {
-            weights: vec![[0.0; 6]; plan.n_params],
+            weights: vec![[0.0; 6]; plan.n_weights()],
             factors: plan.normsys_table.factors(),
             scale: vec![0.0; plan.templates.len()],
         }
@@ -80,6 +80,10 @@ impl PointTerms {
         for &param in &plan.histosys_params {
             let (p, q) = plan.histosys_rule.weights(params[param as usize]);
             self.weights[param as usize] = [p.value, q.value, p.first, q.first, p.second, q.second];
+        }
+        for (own, weights) in plan.own_weights.iter().zip(&mut self.weights[plan.n_params..]) {
+            let (p, q) = own.response.weights(params[own.param as usize]);
+            *weights = [p.value, q.value, p.first, q.first, p.second, q.second];
         }
         plan.normsys_table.evaluate::<I, DERIVATIVES>(isa, params, &mut self.factors);
         let factor = |x: f64| if DERIVATIVES { nonzero(x) } else { x };
@@ -221,7 +225,7 @@ impl TileWork {
             lambda[lane] += yields[lane];
         }
         for modifier in &plan.histosys[template.histosys.clone()] {
-            let [_, _, p, q, ..] = point.weights[modifier.param as usize];
+            let [_, _, p, q, ..] = point.weights[modifier.weight as usize];
             let cells = modifier.cells as usize + tile.start + start;
             let (up, down): (&[f64; N], &[f64; N]) = (strip(&plan.up, cells), strip(&plan.down, cells));
             let row: &mut [f64; N] = strip_mut(self.jacobian.row_mut(modifier.column as usize), start);
@@ -318,7 +322,7 @@ fn shifted_strip<I: Isa, const N: usize>(isa: I, site: Site<'_>, template: &Temp
     let start = tile.start + start;
     let mut sum: [f64; N] = *strip(&plan.nominal, template.cells + start);
     for modifier in &plan.histosys[template.histosys.clone()] {
-        let [p, q, ..] = point.weights[modifier.param as usize];
+        let [p, q, ..] = point.weights[modifier.weight as usize];
         let cells = modifier.cells as usize + start;
         let (up, down): (&[f64; N], &[f64; N]) = (strip(&plan.up, cells), strip(&plan.down, cells));
         for lane in 0..N {

@@ -305,8 +305,7 @@ fn add_inputs(site: Site<'_>, inputs: &Inputs, work: &TileWork, first: &[f64; TI
         let scales = &work.scales.row(i)[..tile.len];
         let mut rest = 1.0;
         for histosys in &input.histosys {
-            let param = plan.histosys[histosys.entry].param as usize;
-            let [p, q, ..] = point.weights[param];
+            let [p, q, ..] = point.weights[plan.histosys[histosys.entry].weight as usize];
             rest -= p + q;
             for (end, weight) in [(&histosys.hi, p), (&histosys.lo, q)] {
                 if let YieldSource::Input(start) = *end {

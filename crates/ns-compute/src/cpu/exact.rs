@@ -54,7 +54,7 @@ impl SecondDerivatives {
             self.weighted_yield[t] += yields.iter().zip(first).map(|(y, w)| y * w).sum::<f64>();
             for h in template.histosys.clone() {
                 let modifier = &plan.histosys[h];
-                let [_, _, p, q, p2, q2] = point.weights[modifier.param as usize];
+                let [_, _, p, q, p2, q2] = point.weights[modifier.weight as usize];
                 let start = modifier.cells as usize + tile.start;
                 let (mut up, mut down) = (0.0, 0.0);
                 for bin in 0..tile.len {
@@ -154,7 +154,7 @@ impl CrossTerms<'_> {
                 add(columns[self.site.plan.normsys[e].column as usize], weighted_yield * derivative);
             }
             for modifier in &self.site.plan.histosys[self.template.histosys.clone()] {
-                let [_, _, p, q, ..] = self.site.point.weights[modifier.param as usize];
+                let [_, _, p, q, ..] = self.site.point.weights[modifier.weight as usize];
                 let cell = modifier.cells as usize + self.site.tile.start + bin;
                 let derivative = p * self.site.plan.up[cell] + q * self.site.plan.down[cell];
                 add(columns[modifier.column as usize], weight * self.scales[bin] * derivative);

@@ -7,6 +7,8 @@
 use super::isa::Isa;
 use ns_core::interpolate::{Jet, NormSysFactor, NormSysInterpolation};
 use ns_core::model::Model;
+use ns_core::response::NormSysResponse;
+use std::ops::Range;
 
 /// Modifiers that are evaluated together.
 pub(crate) const LANES: usize = 8;
@@ -21,6 +23,24 @@ pub(crate) struct NormSysTable {
     groups: Vec<Group>,
     params: Vec<u32>,
     rule: NormSysInterpolation,
+    /// The modifiers with a response of their own, by entry; in the groups they are 1 everywhere.
+    own: Vec<OwnFactor>,
+}
+
+/// A normsys with a response of its own.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnFactor {
+    pub(crate) entry: usize,
+    pub(crate) param: u32,
+    factor: NormSysFactor,
+    response: NormSysResponse,
+}
+
+impl OwnFactor {
+    /// Returns the factor at `param`.
+    pub(crate) fn at(&self, param: f64) -> Jet {
+        self.response.at(&self.factor, param)
+    }
 }
 
 /// f, f'/f and f''/f of every modifier.
@@ -37,14 +57,26 @@ impl NormSysTable {
         let (lo, hi) = (model.values(model.layout.normsys_lo), model.values(model.layout.normsys_hi));
         let groups = vec![[[0.0; LANES]; 8]; params.len().div_ceil(LANES)];
         params.resize(groups.len() * LANES, 0);
-        let mut table = Self { groups, params, rule: model.interpolation.normsys };
-        for (i, (&lo, &hi)) in lo.iter().zip(hi).enumerate() {
-            table.set(i, NormSysFactor::new(lo, hi));
+        let mut table = Self { groups, params, rule: model.interpolation.normsys, own: Vec::new() };
+        for (entry, (&lo, &hi)) in lo.iter().zip(hi).enumerate() {
+            let (factor, response) = (NormSysFactor::new(lo, hi), model.normsys_response(entry));
+            if response == model.responses.normsys[0] {
+                table.set(entry, factor);
+            } else {
+                table.own.push(OwnFactor { entry, param: table.params[entry], factor, response });
+            }
         }
         table
     }
 
-    /// Replaces modifier `entry`.
+    /// Returns the modifiers among `entries` that have a response of their own.
+    #[inline(always)]
+    pub(crate) fn own(&self, entries: Range<usize>) -> &[OwnFactor] {
+        let place = |entry: usize| self.own.partition_point(|own| own.entry < entry);
+        &self.own[place(entries.start)..place(entries.end)]
+    }
+
+    /// Replaces modifier `entry`, which has the model's rule.
     pub(crate) fn set(&mut self, entry: usize, factor: NormSysFactor) {
         let group = &mut self.groups[entry / LANES];
         for (k, coefficient) in factor.coefficients.into_iter().chain([factor.ln_hi, factor.ln_lo]).enumerate() {
@@ -59,7 +91,10 @@ impl NormSysTable {
 
     /// Evaluates modifier `entry` at `alpha`.
     pub(crate) fn at(&self, entry: usize, alpha: f64) -> Jet {
-        self.factor(entry).at(alpha, self.rule)
+        match self.own(entry..entry + 1) {
+            [] => self.factor(entry).at(alpha, self.rule),
+            [own, ..] => own.at(alpha),
+        }
     }
 
     fn factor(&self, entry: usize) -> NormSysFactor {
@@ -125,6 +160,15 @@ impl NormSysTable {
                 }
                 out.log_derivative[lanes.clone()].copy_from_slice(&jets[1]);
                 out.relative_curvature[lanes].copy_from_slice(&jets[2]);
+            }
+        }
+        for own in &self.own {
+            let jet = own.at(params[own.param as usize]);
+            out.value[own.entry] = jet.value;
+            if DERIVATIVES {
+                let inverse = 1.0 / super::nonzero(jet.value);
+                out.log_derivative[own.entry] = jet.first * inverse;
+                out.relative_curvature[own.entry] = jet.second * inverse;
             }
         }
     }

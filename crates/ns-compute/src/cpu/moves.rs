@@ -8,9 +8,10 @@
 use super::channel::{PointTerms, Site, Tile, TileWork, add_yields, flush_tiny, multiply_bin_factors, tiles};
 use super::isa::{Isa, VectorBody};
 use super::nonzero;
-use super::plan::{ModelPlan, TILE, TemplatePlan};
+use super::plan::{HistoSysUse, ModelPlan, TILE, TemplatePlan};
 use super::terms;
 use ns_core::Data;
+use ns_core::interpolate::Jet;
 
 /// The largest number of moves in one pass.
 pub(super) const MAX_MOVES: usize = 16;
@@ -65,6 +66,11 @@ struct TemplateYields {
     yields: [f64; TILE],
 }
 
+/// Returns the changes of p and q, and p', q' after them.
+fn changed_weights([before, after]: [(Jet, Jet); 2]) -> [f64; 4] {
+    [after.0.value - before.0.value, after.1.value - before.1.value, after.0.first, after.1.first]
+}
+
 /// The changes that the moves make in one tile.
 struct Changes<'a> {
     plan: &'a ModelPlan,
@@ -86,12 +92,19 @@ impl<'a> Changes<'a> {
         let (mut places, mut weights) = (vec![NONE; plan.n_params], [[0.0; 4]; MAX_MOVES]);
         for (c, &(i, value)) in moves.iter().enumerate() {
             places[i] = c as u8;
-            let [before, after] = [params[i], value].map(|alpha| plan.histosys_rule.weights(alpha));
-            let change = [after.0.value - before.0.value, after.1.value - before.1.value];
-            weights[c] = [change[0], change[1], after.0.first, after.1.first];
+            weights[c] = changed_weights([params[i], value].map(|alpha| plan.histosys_rule.weights(alpha)));
         }
         let zeros = [[0.0; TILE]; MAX_MOVES];
         Self { plan, params, moves, places, weights, factors: [[1.0, 0.0]; MAX_MOVES], changes: zeros, rates: zeros }
+    }
+
+    /// Returns the changes of the weights of `shift` in move `c`, and their derivatives after it.
+    #[inline(always)]
+    fn weights_of(&self, shift: &HistoSysUse, c: usize) -> [f64; 4] {
+        let Some(own) = (shift.weight as usize).checked_sub(self.plan.n_params) else { return self.weights[c] };
+        let response = self.plan.own_weights[own].response;
+        let (i, value) = self.moves[c];
+        changed_weights([self.params[i], value].map(|param| response.weights(param)))
     }
 
     fn begin_tile(&mut self) {
@@ -144,7 +157,7 @@ impl<'a> Changes<'a> {
     fn add_shifts(&mut self, template: &TemplatePlan, tile: Tile, scale: &[f64; TILE]) {
         for shift in &self.plan.histosys[template.histosys.clone()] {
             let Some(c) = self.place(shift.param) else { continue };
-            let ([ratio, derivative], [dp, dq, p, q]) = (self.factors[c], self.weights[c]);
+            let ([ratio, derivative], [dp, dq, p, q]) = (self.factors[c], self.weights_of(shift, c));
             let start = shift.cells as usize + tile.start;
             let (up, down) = (&self.plan.up[start..][..tile.len], &self.plan.down[start..][..tile.len]);
             for bin in 0..tile.len {

@@ -12,6 +12,7 @@ use ns_core::Constraint;
 use ns_core::curvature::Partition;
 use ns_core::interpolate::HistoSysInterpolation;
 use ns_core::model::Model;
+use ns_core::response::HistoSysResponse;
 use ns_core::templates::Inputs;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -41,8 +42,10 @@ pub struct ModelPlan {
     /// Histosys modifiers.
     pub(crate) histosys: Vec<HistoSysUse>,
     pub(crate) histosys_rule: HistoSysInterpolation,
-    /// Parameters that any histosys uses, ascending.
+    /// Parameters that any histosys of the model's rule uses, ascending.
     pub(crate) histosys_params: Vec<u32>,
+    /// The weights of histosys with a response of their own.
+    pub(crate) own_weights: Vec<OwnWeights>,
     /// Template differences hi - nominal and lo - nominal, padded.
     pub(crate) up: Vec<f64>,
     pub(crate) down: Vec<f64>,
@@ -97,10 +100,20 @@ pub(crate) struct ScalarUse {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HistoSysUse {
     pub(crate) param: u32,
+    /// Place of its weights among those of a point: the parameter, or after all parameters if it
+    /// has a response of its own.
+    pub(crate) weight: u32,
     pub(crate) column: u32,
     pub(crate) slot: u32,
     /// Offset of its padded differences.
     pub(crate) cells: u32,
+}
+
+/// The weights of a parameter's histosys with a response of their own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct OwnWeights {
+    pub(crate) param: u32,
+    pub(crate) response: HistoSysResponse,
 }
 
 /// A modifier with one factor per bin.
@@ -143,7 +156,8 @@ impl ModelPlan {
             normsys_table: NormSysTable::new(model),
             histosys: Vec::new(),
             histosys_rule: model.interpolation.histosys,
-            histosys_params: sorted_distinct(model.table(model.layout.histosys_param).to_vec()),
+            histosys_params: standard_params(model),
+            own_weights: Vec::new(),
             up: Vec::new(),
             down: Vec::new(),
             bin_factors: Vec::new(),
@@ -181,6 +195,26 @@ impl ModelPlan {
         inputs.each_normsys(values, |entry, factor| self.normsys_table.set(entry, factor));
     }
 
+    /// Returns the number of pairs of histosys weights of a point.
+    pub(crate) fn n_weights(&self) -> usize {
+        self.n_params + self.own_weights.len()
+    }
+
+    /// Returns the place of the weights of histosys `entry`, of parameter `param`.
+    fn weight_of(&mut self, model: &Model, entry: usize, param: u32) -> u32 {
+        let response = model.histosys_response(entry);
+        if response == model.responses.histosys[0] {
+            return param;
+        }
+        let own = OwnWeights { param, response };
+        let known = self.own_weights.iter().position(|known| *known == own);
+        let place = known.unwrap_or_else(|| {
+            self.own_weights.push(own);
+            self.own_weights.len() - 1
+        });
+        (self.n_params + place) as u32
+    }
+
     /// Returns B, the number of bins.
     pub(crate) fn n_bins(&self) -> usize {
         self.channels.last().map_or(0, |channel| channel.bins.end)
@@ -204,7 +238,8 @@ impl ModelPlan {
 
     fn add_template(&mut self, model: &Model, t: usize, columns: &[u32], local_sets: &[u32]) {
         let layout = &model.layout;
-        let position = |param: u32| self.partition.position[param as usize];
+        let partition = self.partition.clone();
+        let position = |param: u32| partition.position[param as usize];
         let column = |param: u32| columns.partition_point(|&c| c < position(param)) as u32;
         let scales = model.part(layout.template_scale, t);
         let normsys = model.part(layout.template_normsys, t);
@@ -225,7 +260,8 @@ impl ModelPlan {
             let range = model.part(layout.histosys_cell, entry);
             let cells = pad_into(&mut self.up, &model.values(layout.histosys_up)[range.clone()]) as u32;
             pad_into(&mut self.down, &model.values(layout.histosys_down)[range]);
-            histosys_uses.push(HistoSysUse { param, column: column(param), slot: slot(param), cells });
+            let weight = self.weight_of(model, entry, param);
+            histosys_uses.push(HistoSysUse { param, weight, column: column(param), slot: slot(param), cells });
         }
         let factor_range = model.part(layout.template_bin_factor, t);
         let bin_factor = |&first_param: &u32| {
@@ -299,6 +335,13 @@ fn global_positions(model: &Model, partition: &Partition, locals: &LocalParams, 
         }
     }
     params.into_iter().map(|p| partition.position[p as usize]).collect()
+}
+
+/// Returns the parameters of histosys with the model's rule, ascending.
+fn standard_params(model: &Model) -> Vec<u32> {
+    let params = model.table(model.layout.histosys_param).iter().enumerate();
+    let is_standard = |entry: usize| model.histosys_response(entry) == model.responses.histosys[0];
+    sorted_distinct(params.filter(|(entry, _)| is_standard(*entry)).map(|(_, &param)| param).collect())
 }
 
 fn constraint_terms(model: &Model) -> Vec<ConstraintTerm> {

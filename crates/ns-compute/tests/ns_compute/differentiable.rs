@@ -3,20 +3,12 @@
 
 use ns_compute::{CpuLikelihood, DifferentiableSession};
 use ns_core::interpolate::Interpolation;
-use ns_core::templates::{Inputs, LineExpansion, TemplateSelection, TemplateVariations, pull_back};
-use ns_core::{Likelihood, Model, TemplateLikelihood};
+use ns_core::templates::{LineExpansion, pull_back};
+use ns_core::{Likelihood, TemplateLikelihood};
+use ns_testkit::inputs::every_input;
 use ns_testkit::random::{self, Random, Shape};
 use ns_testkit::{assert_all_close, assert_close};
 use proptest::prelude::*;
-
-fn everything(model: &Model) -> Inputs {
-    let all = |sample: &String| TemplateSelection {
-        sample: sample.clone(),
-        channel: None,
-        variations: TemplateVariations::All,
-    };
-    Inputs::new(model, &model.samples.iter().map(all).collect::<Vec<_>>()).expect("samples of the model")
-}
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, rng_seed: proptest::test_runner::RngSeed::Fixed(20_261_123), ..ProptestConfig::default() })]
@@ -27,7 +19,7 @@ proptest! {
         // More bins than a tile has, at times.
         let bins = if seed.is_multiple_of(4) { 90 } else { 5 };
         let mut model = random::model(seed, Shape { bins, ..Shape::SMALL }, rule);
-        let inputs = everything(&model);
+        let inputs = every_input(&model);
         let mut random = Random::new(seed);
         let values: Vec<f64> = inputs.values(&model).iter().map(|x| x * random.between(0.9, 1.1)).collect();
         let params = random::point(&model.parameters, &mut random, 1.5);
@@ -73,7 +65,7 @@ proptest! {
 #[test]
 fn sessions_do_not_share_templates() {
     let model = random::model(7, Shape::SMALL, Interpolation::default());
-    let inputs = everything(&model);
+    let inputs = every_input(&model);
     let (params, values) = (model.parameters.init.clone(), inputs.values(&model));
     let mut first = DifferentiableSession::new(&model, inputs);
     let mut second = first.clone();

@@ -68,7 +68,9 @@ fn fixed_gammas(workspace: &Workspace, model: &Model, set: &ParameterSet, findin
     if is_set || !matches!(kind, ModifierKind::ShapeSys | ModifierKind::StatError) {
         return;
     }
-    let bins: Vec<usize> = (0..set.len).filter(|&i| model.parameters.fixed[set.first + i]).collect();
+    // Bins below a threshold, which have no term, are fixed on purpose.
+    let is_lacking = |i: usize| model.parameters.fixed[i] && model.parameters.constraint[i].is_some();
+    let bins: Vec<usize> = (0..set.len).filter(|&i| is_lacking(set.first + i)).collect();
     if !bins.is_empty() {
         findings.push(Finding { problem: FindingKind::FixedGammas { kind, bins }, at: at(&set.name) });
     }

@@ -283,6 +283,14 @@ pub enum CompileError {
         /// JSON pointer.
         pointer: String,
     },
+    /// A factor on α that is zero or not finite.
+    #[error("{pointer}: the scale {value} is not a number other than zero")]
+    ScaleOutOfRange {
+        /// The value.
+        value: f64,
+        /// JSON pointer.
+        pointer: String,
+    },
     /// Two settings that both give the constraint terms of a parameter.
     #[error("{pointer}: `{field}` and `{other}` both give the constraint terms of `{parameter}`")]
     SettingsConflict {

@@ -37,7 +37,7 @@ impl Model {
     /// # Ok::<(), ns_core::CompileError>(())
     /// ```
     pub fn without_bins(&self, masked: &[bool]) -> Result<Self, CompileError> {
-        let mut tables = Tables::default();
+        let mut tables = Tables::new(self.responses.clone());
         let (mut channels, mut channel_origins, mut main) = (Vec::new(), Vec::new(), Vec::new());
         for channel in 0..self.channels.len() {
             let bins = self.channel_bins(channel);
@@ -54,7 +54,8 @@ impl Model {
         for (i, is_used) in tables.used_params(self.n_params()).into_iter().enumerate() {
             parameters.fixed[i] |= !is_used && parameters.constraint[i].is_none();
         }
-        let FlatTables { indices, reals, layout, samples } = tables.into_flat(&parameters, self.samples.clone())?;
+        let FlatTables { indices, reals, layout, samples, responses } =
+            tables.into_flat(&parameters, self.samples.clone())?;
         let mut model = Self {
             channels,
             channel_origins,
@@ -63,6 +64,7 @@ impl Model {
             pois: self.pois.clone(),
             measurement: self.measurement.clone(),
             interpolation: self.interpolation,
+            responses,
             observed: Data { main, aux: self.observed.aux.clone() },
             indices,
             reals,

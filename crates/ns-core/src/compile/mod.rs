@@ -7,6 +7,7 @@
 mod error;
 mod masked;
 mod requirements;
+mod responses;
 mod settings;
 mod structure;
 mod tables;
@@ -59,7 +60,7 @@ pub fn compile(workspace: &Workspace, options: &CompileOptions) -> Result<Model,
     }
     let (parameters, aux) = lay_out(requirements);
     let pois = choose_pois(&parameters, measurement, index, &options.poi)?;
-    let flat = tables::flatten(workspace, &order, &parameters)?;
+    let flat = tables::flatten(workspace, &order, &parameters, options.interpolation)?;
     let channels: Vec<String> = order.channels.iter().map(|&c| workspace.channels[c].name.clone()).collect();
     let mut model = Model {
         channel_origins: channels.iter().map(|channel| BinPlace { channel: channel.clone(), bin: 0 }).collect(),
@@ -69,6 +70,7 @@ pub fn compile(workspace: &Workspace, options: &CompileOptions) -> Result<Model,
         pois,
         measurement: measurement.name.clone(),
         interpolation: options.interpolation,
+        responses: flat.responses,
         observed: Data { main, aux },
         indices: flat.indices,
         reals: flat.reals,

@@ -2,7 +2,7 @@
 //! present.
 
 use super::error::{CompileError, SamplePlace};
-use crate::spec::{Channel, ModifierData, ModifierInterpolation, ModifierKind, Workspace};
+use crate::spec::{Channel, ModifierData, ModifierKind, Workspace};
 use std::collections::HashMap;
 
 /// The indices that channels and samples have in the document, in the order of the model.
@@ -69,15 +69,13 @@ fn check_channel(workspace: &Workspace, c: usize, channel: &Channel) -> Result<(
 fn check_sample(workspace: &Workspace, c: usize, s: usize) -> Result<(), CompileError> {
     let sample = &workspace.channels[c].samples[s];
     finite(&sample.data, || format!("/channels/{c}/samples/{s}/data"))?;
+    super::responses::check(sample, &format!("/channels/{c}/samples/{s}"))?;
     let mut seen: HashMap<(&str, ModifierKind), usize> = HashMap::with_capacity(sample.modifiers.len());
     for (m, modifier) in sample.modifiers.iter().enumerate() {
         let pointer = |m: usize| format!("/channels/{c}/samples/{s}/modifiers/{m}");
         if let Some(first) = seen.insert((&modifier.name, modifier.kind()), m) {
             let name = modifier.name.clone();
             return Err(CompileError::Duplicate { what: "modifier", name, first: pointer(first), pointer: pointer(m) });
-        }
-        if modifier.interpolation != ModifierInterpolation::default() {
-            return Err(CompileError::Unsupported { what: "an interpolation of its own", pointer: pointer(m) });
         }
         let at = |rest: &str| place(workspace, c, s, &format!("/modifiers/{m}{rest}"));
         let list = |field: &'static str, values: &[f64], rest: &str| {

@@ -1,16 +1,19 @@
 //! The flat buffers of a model, filled from a checked workspace and its parameters.
 
 use super::error::CompileError;
+use super::responses::{histosys_response, index_of, normsys_response};
 use super::structure::SortedOrder;
+use crate::interpolate::Interpolation;
 use crate::model::{Model, ModelLayout, TableSpan};
 use crate::parameters::Parameters;
+use crate::response::Responses;
 use crate::spec::{ModifierData, Sample, Workspace};
 use std::collections::HashMap;
 use std::ops::Range;
 
 /// The tables under construction; each becomes a span of one of the two buffers.
-#[derive(Default)]
 pub(super) struct Tables {
+    responses: Responses,
     channel_bin: Vec<usize>,
     channel_template: Vec<usize>,
     template_sample: Vec<usize>,
@@ -19,8 +22,10 @@ pub(super) struct Tables {
     scale_param: Vec<usize>,
     template_normsys: Vec<usize>,
     normsys_param: Vec<usize>,
+    normsys_response: Vec<usize>,
     template_histosys: Vec<usize>,
     histosys_param: Vec<usize>,
+    histosys_response: Vec<usize>,
     histosys_cell: Vec<usize>,
     template_bin_factor: Vec<usize>,
     bin_factor_param: Vec<usize>,
@@ -37,6 +42,7 @@ pub(super) struct FlatTables {
     pub(super) reals: Vec<f64>,
     pub(super) layout: ModelLayout,
     pub(super) samples: Vec<String>,
+    pub(super) responses: Responses,
 }
 
 /// Fills the buffers. Names and lengths have been checked.
@@ -44,6 +50,7 @@ pub(super) fn flatten(
     workspace: &Workspace,
     order: &SortedOrder,
     parameters: &Parameters,
+    interpolation: Interpolation,
 ) -> Result<FlatTables, CompileError> {
     let first_param: HashMap<&str, usize> = parameters.sets.iter().map(|set| (set.name.as_str(), set.first)).collect();
     let mut samples: Vec<&str> =
@@ -51,7 +58,7 @@ pub(super) fn flatten(
     samples.sort_unstable();
     samples.dedup();
 
-    let mut tables = Tables::default();
+    let mut tables = Tables::new(Responses::new(interpolation));
     let mut staterror_bins: HashMap<&str, usize> = HashMap::new();
     let mut bin = 0;
     for (&c, sorted) in order.channels.iter().zip(&order.samples) {
@@ -80,6 +87,33 @@ fn staterror_names(sample: &Sample) -> impl Iterator<Item = &str> {
 }
 
 impl Tables {
+    /// Returns empty tables of modifiers with these responses, and further ones as they come.
+    pub(super) fn new(responses: Responses) -> Self {
+        Self {
+            responses,
+            channel_bin: Vec::new(),
+            channel_template: Vec::new(),
+            template_sample: Vec::new(),
+            template_cell: Vec::new(),
+            template_scale: Vec::new(),
+            scale_param: Vec::new(),
+            template_normsys: Vec::new(),
+            normsys_param: Vec::new(),
+            normsys_response: Vec::new(),
+            template_histosys: Vec::new(),
+            histosys_param: Vec::new(),
+            histosys_response: Vec::new(),
+            histosys_cell: Vec::new(),
+            template_bin_factor: Vec::new(),
+            bin_factor_param: Vec::new(),
+            nominal: Vec::new(),
+            normsys_hi: Vec::new(),
+            normsys_lo: Vec::new(),
+            histosys_up: Vec::new(),
+            histosys_down: Vec::new(),
+        }
+    }
+
     /// Begins a channel whose first bin is `bin`.
     pub(super) fn begin_channel(&mut self, bin: usize) {
         self.channel_bin.push(bin);
@@ -114,11 +148,15 @@ impl Tables {
                 ModifierData::NormFactor | ModifierData::Lumi => self.scale_param.push(param),
                 ModifierData::NormSys { lo, hi } => {
                     self.normsys_param.push(param);
+                    let response = normsys_response(self.responses.normsys[0], modifier.interpolation);
+                    self.normsys_response.push(index_of(&mut self.responses.normsys, response));
                     self.normsys_lo.push(*lo);
                     self.normsys_hi.push(*hi);
                 }
                 ModifierData::HistoSys { lo_data, hi_data } => {
                     self.histosys_param.push(param);
+                    let response = histosys_response(self.responses.histosys[0], modifier.interpolation);
+                    self.histosys_response.push(index_of(&mut self.responses.histosys, response));
                     self.histosys_cell.push(self.histosys_up.len());
                     self.histosys_up.extend(hi_data.iter().zip(&sample.data).map(|(hi, n)| hi - n));
                     self.histosys_down.extend(lo_data.iter().zip(&sample.data).map(|(lo, n)| lo - n));
@@ -142,11 +180,13 @@ impl Tables {
         self.scale_param.extend(model.part(layout.template_scale, template).map(|i| copy(layout.scale_param, i)));
         for i in model.part(layout.template_normsys, template) {
             self.normsys_param.push(copy(layout.normsys_param, i));
+            self.normsys_response.push(copy(layout.normsys_response, i));
             self.normsys_lo.push(model.values(layout.normsys_lo)[i]);
             self.normsys_hi.push(model.values(layout.normsys_hi)[i]);
         }
         for i in model.part(layout.template_histosys, template) {
             self.histosys_param.push(copy(layout.histosys_param, i));
+            self.histosys_response.push(copy(layout.histosys_response, i));
             self.histosys_cell.push(self.histosys_up.len());
             let first = copy(layout.histosys_cell, i);
             let cells = first + bins.start..first + bins.end;
@@ -191,8 +231,10 @@ impl Tables {
             scale_param: buffers.indices(&self.scale_param)?,
             template_normsys: buffers.indices(&self.template_normsys)?,
             normsys_param: buffers.indices(&self.normsys_param)?,
+            normsys_response: buffers.indices(&self.normsys_response)?,
             template_histosys: buffers.indices(&self.template_histosys)?,
             histosys_param: buffers.indices(&self.histosys_param)?,
+            histosys_response: buffers.indices(&self.histosys_response)?,
             histosys_cell: buffers.indices(&self.histosys_cell)?,
             template_bin_factor: buffers.indices(&self.template_bin_factor)?,
             bin_factor_param: buffers.indices(&self.bin_factor_param)?,
@@ -203,7 +245,8 @@ impl Tables {
             histosys_up: buffers.reals(&self.histosys_up),
             histosys_down: buffers.reals(&self.histosys_down),
         };
-        Ok(FlatTables { indices: buffers.indices, reals: buffers.reals, layout, samples })
+        let Buffers { indices, reals } = buffers;
+        Ok(FlatTables { indices, reals, layout, samples, responses: self.responses })
     }
 }
 

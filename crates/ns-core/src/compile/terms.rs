@@ -60,19 +60,26 @@ impl TermSettings<'_> {
         if beta.factor <= 0.0 || !beta.offset.is_finite() || !beta.factor.is_finite() {
             let field = if beta.offset.is_finite() { "factor" } else { "offset" };
             let value = if beta.offset.is_finite() { beta.factor } else { beta.offset };
-            return Err(self.out_of_range(requirement, format!("beta/{field}"), value));
+            return Err(self.out_of_range(requirement, &format!("beta/{field}"), value));
         }
         for (i, &term) in terms.iter().enumerate() {
             self.check_term(requirement, i, term)?;
             let constraint = Constraint::from_term(term, beta);
             requirement.constraints[i] = constraint;
             requirement.aux[i] = constraint.map_or(0.0, |c| c.expected_datum().at(requirement.init[i]));
-            if self.config.auxdata.is_none() && constraint.is_some_and(|c| requirement.aux[i] < c.least_datum()) {
-                return Err(self.out_of_range(requirement, format!("constraints/{i}"), requirement.aux[i]));
+            if self.config.auxdata.is_none() && is_impossible(constraint, requirement.aux[i]) {
+                return Err(self.out_of_range(requirement, &format!("constraints/{i}"), requirement.aux[i]));
             }
             if let Some(least) = constraint.and_then(Constraint::least_param) {
                 let [lower, _] = &mut requirement.bounds[i];
-                *lower = lower.max(least + LEAST / constraint.map_or(1.0, |c| c.expected_datum().ratio.min(1.0)));
+                *lower = lower.max(least + LEAST / beta.factor);
+            }
+            if let [lower, upper] = requirement.bounds[i]
+                && self.config.bounds.is_none()
+                && lower >= upper
+            {
+                let (parameter, pointer) = (requirement.name.clone(), self.at("beta"));
+                return Err(CompileError::EmptyRange { parameter, lower, upper, pointer });
             }
         }
         Ok(())
@@ -89,7 +96,7 @@ impl TermSettings<'_> {
             ConstraintTerm::Flat => Vec::new(),
         };
         match numbers.into_iter().find(|&(_, value, least)| !value.is_finite() || value <= least) {
-            Some((field, value, _)) => Err(self.out_of_range(requirement, format!("constraints/{i}/{field}"), value)),
+            Some((field, value, _)) => Err(self.out_of_range(requirement, &format!("constraints/{i}/{field}"), value)),
             None => Ok(()),
         }
     }
@@ -112,7 +119,7 @@ impl TermSettings<'_> {
         };
         let threshold = relative_threshold.unwrap_or(0.0);
         if !threshold.is_finite() || threshold < 0.0 {
-            return Err(self.out_of_range(requirement, "per_bin/relative_threshold".to_owned(), threshold));
+            return Err(self.out_of_range(requirement, "per_bin/relative_threshold", threshold));
         }
         for i in 0..requirement.init.len() {
             let relative = match requirement.constraints[i] {
@@ -134,7 +141,7 @@ impl TermSettings<'_> {
         Ok(requirement.fixed.clone())
     }
 
-    fn out_of_range(&self, requirement: &Requirement, field: String, value: f64) -> CompileError {
+    fn out_of_range(&self, requirement: &Requirement, field: &str, value: f64) -> CompileError {
         let pointer = format!("{}/{field}", self.pointer);
         CompileError::TermOutOfRange { parameter: requirement.name.clone(), value, pointer }
     }
@@ -148,5 +155,9 @@ impl TermSettings<'_> {
 /// a log-normal term.
 pub(super) fn impossible_datum(requirement: &Requirement) -> Option<usize> {
     let pairs = requirement.constraints.iter().zip(&requirement.aux);
-    pairs.map(|(term, &aux)| term.is_some_and(|term| aux < term.least_datum())).position(|wrong| wrong)
+    pairs.map(|(&term, &aux)| is_impossible(term, aux)).position(|wrong| wrong)
+}
+
+fn is_impossible(term: Option<Constraint>, aux: f64) -> bool {
+    term.is_some_and(|term| !aux.is_finite() || aux < term.least_datum())
 }

@@ -106,6 +106,16 @@ pub enum InputError {
         /// A parameter with a similar name.
         similar: Option<String>,
     },
+    /// A modifier that does not follow the model's interpolation rule.
+    #[error("`{parameter}` has an interpolation of its own on sample `{sample}` in channel `{channel}`")]
+    OwnInterpolation {
+        /// The sample.
+        sample: String,
+        /// The channel.
+        channel: String,
+        /// The parameter.
+        parameter: String,
+    },
     /// A template was chosen twice.
     #[error("sample `{sample}` in channel `{channel}` is chosen twice")]
     Twice {
@@ -239,13 +249,13 @@ impl Inputs {
             Self { blocks: Vec::new(), templates: Vec::new(), of_template: vec![None; model.n_templates()], len: 0 };
         for (template, variations) in chosen.into_iter().enumerate() {
             if let Some(variations) = variations {
-                inputs.add(model, template, variations);
+                inputs.add(model, template, variations)?;
             }
         }
         if inputs.len == 0 { Err(InputError::Nothing) } else { Ok(inputs) }
     }
 
-    fn add(&mut self, model: &Model, template: usize, variations: &TemplateVariations) {
+    fn add(&mut self, model: &Model, template: usize, variations: &TemplateVariations) -> Result<(), InputError> {
         let layout = &model.layout;
         let n_bins = model.part(layout.template_cell, template).len();
         let is_wanted = |parameter: &str| match variations {
@@ -275,6 +285,10 @@ impl Inputs {
         for entry in model.part(layout.template_normsys, template) {
             let parameter = &model.parameters.names[model.table(layout.normsys_param)[entry] as usize];
             if is_wanted(parameter) {
+                if model.normsys_response(entry) != model.responses.normsys[0] {
+                    let (channel, sample) = names(model, template);
+                    return Err(InputError::OwnInterpolation { sample, channel, parameter: parameter.clone() });
+                }
                 let hi = self.block(model, template, InputKind::NormSysHi(parameter.clone()), 1);
                 self.block(model, template, InputKind::NormSysLo(parameter.clone()), 1);
                 input.normsys.push(NormSysInput { entry, hi });
@@ -282,6 +296,7 @@ impl Inputs {
         }
         self.of_template[template] = Some(u32::try_from(self.templates.len()).expect("templates are numbered by u32"));
         self.templates.push(input);
+        Ok(())
     }
 
     fn block(&mut self, model: &Model, template: usize, kind: InputKind, len: usize) -> usize {

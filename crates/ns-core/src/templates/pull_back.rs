@@ -214,12 +214,13 @@ struct Factor<S> {
 
 impl<S: Scalar + Copy> Factor<S> {
     fn of(model: &Model, entry: usize, alpha: S, rates: Option<[S; 2]>) -> Self {
-        let (layout, rule) = (&model.layout, model.interpolation.normsys);
+        let (layout, rule, response) = (&model.layout, model.interpolation.normsys, model.normsys_response(entry));
         let factor = NormSysFactor::new(model.values(layout.normsys_lo)[entry], model.values(layout.normsys_hi)[entry]);
+        // Only modifiers of the model's rule can be inputs.
         let ends = factor.by_ends(alpha.value(), rule);
         let mut found = Self {
-            value: alpha.chain(factor.at(alpha.value(), rule)),
-            derivative: alpha.chain(factor.derivative(alpha.value(), rule)),
+            value: alpha.chain(response.at(&factor, alpha.value())),
+            derivative: alpha.chain(response.derivative(&factor, alpha.value())),
             by_ends: ends.map(|end| alpha.chain(end)),
         };
         if let Some(rates) = rates {
@@ -271,8 +272,9 @@ impl<S: Scalar + Copy> Parts<S> {
         for (k, entry) in model.part(layout.template_histosys, template).enumerate() {
             let param = model.table(layout.histosys_param)[entry] as usize;
             let (alpha, cells) = (params[param], model.part(layout.histosys_cell, entry));
-            let (p, q) = model.interpolation.histosys.weights(alpha.value());
-            let (p_derivative, q_derivative) = model.interpolation.histosys.derivatives(alpha.value());
+            let response = model.histosys_response(entry);
+            let (p, q) = response.weights(alpha.value());
+            let (p_derivative, q_derivative) = response.derivatives(alpha.value());
             let ends = [layout.histosys_up, layout.histosys_down];
             let sources = input.map(|input| [&input.histosys[k].hi, &input.histosys[k].lo]);
             let differences = [0, 1].map(|end| {

@@ -35,7 +35,16 @@ fn bend_at(model: &Model, direction: &[(usize, f64)], alpha: f64) -> f64 {
 /// Small, with the systematics of a sample either normsys or histosys: the bend adds what each
 /// changes, and leaves out what they change together.
 fn random_model(seed: u64) -> Model {
-    let shape = Shape { channels: 3, bins: 4, samples: 3, systematics: 3, oddities: false, gentle: false, terms: true };
+    let shape = Shape {
+        channels: 3,
+        bins: 4,
+        samples: 3,
+        systematics: 3,
+        oddities: false,
+        gentle: false,
+        terms: true,
+        rules: false,
+    };
     let mut workspace = random::workspace(seed, shape);
     for sample in workspace.channels.iter_mut().flat_map(|channel| &mut channel.samples) {
         let is_normsys = |modifier: &Modifier| matches!(modifier.data, NormSys { .. });

@@ -65,7 +65,7 @@ proptest! {
 fn a_factor_of_zero_leaves_the_others_without_derivative() {
     // mu and xs act on the signal alone: at mu = 0 nothing depends on xs, and the derivative along
     // mu stays.
-    let model = random::model(3, Shape::SMALL, Interpolation::default());
+    let model = random::model(3, Shape { rules: false, ..Shape::SMALL }, Interpolation::default());
     let mut params = model.parameters.init.clone();
     params[model.poi().expect("random models have one")] = 0.0;
     compare(&model, &params);

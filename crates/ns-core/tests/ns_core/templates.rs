@@ -9,18 +9,9 @@ use ns_core::templates::{
     pull_back,
 };
 use ns_testkit::assert_close;
+use ns_testkit::inputs::every_input;
 use ns_testkit::random::{self, Random, Shape};
 use proptest::prelude::*;
-
-/// Every template of the model with all its variations.
-fn everything(model: &Model) -> Inputs {
-    let all = |sample: &String| TemplateSelection {
-        sample: sample.clone(),
-        channel: None,
-        variations: TemplateVariations::All,
-    };
-    Inputs::new(model, &model.samples.iter().map(all).collect::<Vec<_>>()).expect("samples of the model")
-}
 
 /// Both gradients of -ln L by the plain code.
 fn gradients(model: &Model, inputs: &Inputs, params: &[f64]) -> (Vec<f64>, Vec<f64>) {
@@ -42,7 +33,7 @@ proptest! {
     fn gradients_by_templates_match_differences(seed in any::<u64>(), kinked in any::<bool>()) {
         let rule = if kinked { Interpolation::KINKED } else { Interpolation::default() };
         let model = random::model(seed, Shape::SMALL, rule);
-        let inputs = everything(&model);
+        let inputs = every_input(&model);
         let params = random::point(&model.parameters, &mut Random::new(seed), 1.5);
         let values = inputs.values(&model);
         inputs.check(&values).expect("the values of a model can be its inputs");
@@ -71,7 +62,7 @@ proptest! {
     #[test]
     fn change_along_a_line_matches_differences(seed in any::<u64>()) {
         let model = random::model(seed, Shape::SMALL, Interpolation::default());
-        let inputs = everything(&model);
+        let inputs = every_input(&model);
         let mut random = Random::new(seed);
         let params: Vec<f64> = random::point(&model.parameters, &mut random, 0.8);
         let direction: Vec<f64> = params.iter().map(|_| random.between(-0.3, 0.3)).collect();
@@ -106,7 +97,7 @@ proptest! {
     #[test]
     fn hessian_products_match_differences_of_gradients(seed in any::<u64>()) {
         let model = random::model(seed, Shape::SMALL, Interpolation::default());
-        let inputs = everything(&model);
+        let inputs = every_input(&model);
         let mut random = Random::new(seed);
         let (params, values) = (random::point(&model.parameters, &mut random, 0.8), inputs.values(&model));
         prop_assume!(params.iter().all(|x| (x.abs() - 1.0).abs() > 1e-2));
@@ -136,7 +127,7 @@ proptest! {
 #[test]
 fn nominal_yields_move_alone() {
     let model = random::model(5, Shape::SMALL, Interpolation::default());
-    let inputs = everything(&model);
+    let inputs = every_input(&model);
     let mut values = inputs.values(&model);
     let block = inputs.blocks().iter().find(|b| matches!(b.kind, InputKind::HistoSysHi(_))).expect("a histosys");
     let before = values[block.range.start];

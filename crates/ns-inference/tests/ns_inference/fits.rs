@@ -340,7 +340,16 @@ fn fixed_and_bounded_parameters_keep_their_values_and_ranges() {
 fn two_runs_give_the_same_bits() {
     let model = random::model(
         11,
-        Shape { channels: 4, bins: 20, samples: 5, systematics: 20, oddities: true, gentle: false, terms: true },
+        Shape {
+            channels: 4,
+            bins: 20,
+            samples: 5,
+            systematics: 20,
+            oddities: true,
+            gentle: false,
+            terms: true,
+            rules: true,
+        },
         Interpolation::default(),
     );
     let options = FitOptions { multi_start: Some(MultiStart { n_starts: 5, seed: 3 }), ..FitOptions::default() };
@@ -380,7 +389,7 @@ fn fits_to_an_asimov_data_set_return_its_parameters() {
 
 #[test]
 fn fits_with_same_sign_systematics_find_the_lowest_minimum() {
-    let shape = Shape { oddities: false, ..Shape::SMALL };
+    let shape = Shape { oddities: false, rules: false, ..Shape::SMALL };
     let (mut n_fits, mut n_other, mut n_higher) = (0, 0, 0);
     for seed in 0..200 {
         let mut model = random::model(seed, shape, Interpolation::default());
@@ -536,7 +545,7 @@ fn uncertainties_of_many_events_are_parabolic() {
 fn uncertainties_do_not_depend_on_the_tolerance() {
     use ns_inference::minimize::MinimizeOptions;
     for seed in 0..30 {
-        let model = random::model(seed, Shape { oddities: false, ..Shape::SMALL }, Interpolation::default());
+        let model = random::model(seed, Shape { oddities: false, ..Shape::PYHF }, Interpolation::default());
         let exact = fit_model(&model, &FitOptions::default());
         let minimize = MinimizeOptions { tolerance: 1e-8, ..MinimizeOptions::default() };
         let early = fit_model(&model, &FitOptions { minimize, ..FitOptions::default() });

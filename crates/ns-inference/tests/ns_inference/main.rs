@@ -10,6 +10,7 @@ mod differentiable;
 mod fits;
 mod goodness;
 mod hypothesis_tests;
+mod interpolation_rules;
 mod minima;
 mod rankings;
 mod scans;

@@ -257,7 +257,16 @@ fn rank_with(model: &Model, threads: usize, monitor: &dyn Monitor) -> Ranking {
 
 #[test]
 fn rankings_do_not_depend_on_the_number_of_threads() {
-    let shape = Shape { channels: 4, bins: 8, samples: 4, systematics: 12, oddities: true, gentle: false, terms: true };
+    let shape = Shape {
+        channels: 4,
+        bins: 8,
+        samples: 4,
+        systematics: 12,
+        oddities: true,
+        gentle: false,
+        terms: true,
+        rules: true,
+    };
     let model = random::model(11, shape, Interpolation::default());
     let alone = rank_with(&model, 1, &ns_inference::monitor::NoMonitor);
     assert!(alone.is_complete && alone.entries.len() > 10);

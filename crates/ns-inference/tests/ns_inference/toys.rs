@@ -240,7 +240,16 @@ fn bits(fits: &[ToyFit]) -> Vec<u64> {
 
 #[test]
 fn toys_do_not_depend_on_threads_batches_or_ranges() {
-    let shape = Shape { channels: 4, bins: 8, samples: 4, systematics: 8, oddities: true, gentle: false, terms: true };
+    let shape = Shape {
+        channels: 4,
+        bins: 8,
+        samples: 4,
+        systematics: 8,
+        oddities: true,
+        gentle: false,
+        terms: true,
+        rules: true,
+    };
     let model = ns_testkit::random::model(17, shape, Interpolation::default());
     let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
     let truth = fit(&mut Problem::new(&model, &mut likelihood, &options)).bestfit;

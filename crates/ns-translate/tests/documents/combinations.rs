@@ -12,7 +12,7 @@ use ns_translate::{pyhf, python_json};
 use serde_json::Value;
 
 fn document(seed: u64) -> WorkspaceDocument {
-    let text = pyhf::write_workspace(&workspace(seed, Shape { terms: false, ..Shape::SMALL })).to_string();
+    let text = pyhf::write_workspace(&workspace(seed, Shape::PYHF)).to_string();
     WorkspaceDocument::from_bytes(text.as_bytes()).expect("a workspace")
 }
 

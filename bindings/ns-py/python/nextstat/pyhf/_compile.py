@@ -52,6 +52,8 @@ def _channel(channel):
 def _modifier(modifier):
     if modifier["type"] not in _TYPES:
         raise exceptions.InvalidModifier(f"{modifier['type']} not among {list(_TYPES)}")
+    if own := [key for key in ("interpolation", "scale") if key in modifier]:
+        raise exceptions.InvalidModifier(f"pyhf has no `{own[0]}` of a single modifier, which `{modifier['name']}` has")
     return {"name": modifier["name"], "type": modifier["type"], "data": modifier.get("data")}
 
 
@@ -109,6 +111,8 @@ def _as_written(setting):
 def _paramset(found, settings, auxdata):
     if found["constraint"] is None:
         return unconstrained(**settings)
+    if found["constraint"] not in ("normal", "poisson"):
+        raise exceptions.InvalidModel(f"pyhf has no `{found['constraint']}` constraint terms, which `{found['name']}` has")
     settings["auxdata"] = [auxdata[i] for i in found["aux_indices"]]
     scales = found["scales"].tolist()
     if found["constraint"] == "poisson":

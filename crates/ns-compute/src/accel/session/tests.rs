@@ -67,7 +67,7 @@ fn no_kernel_reads_or_writes_beside_a_table_of_its_memory() {
     let device = Device::open(Backend::Emulated, 0).expect("the emulated device opens");
     for seed in 0..40 {
         let rule = if seed % 2 == 0 { Interpolation::default() } else { Interpolation::KINKED };
-        let model = random::model(seed, Shape { terms: false, ..Shape::SMALL }, rule);
+        let model = random::model(seed, Shape::PYHF, rule);
         let [mut usual, mut guarded] =
             [(); 2].map(|()| DeviceSession::with_inputs(&device, &model, everything(&model)).expect("the model fits"));
         let gaps = move_apart(&mut guarded.layout);
@@ -87,7 +87,7 @@ fn no_kernel_reads_or_writes_beside_a_table_of_its_memory() {
 #[test]
 fn items_of_a_later_launch_are_of_their_own_rows() {
     let device = Device::open(Backend::Emulated, 0).expect("the emulated device opens");
-    let model = random::model(3, Shape { terms: false, ..Shape::SMALL }, Interpolation::default());
+    let model = random::model(3, Shape::PYHF, Interpolation::default());
     let inputs = everything(&model);
     let values = inputs.values(&model);
     let scaled = |factor: f64| values.iter().map(|x| x * factor).collect::<Vec<f64>>();

@@ -16,7 +16,7 @@ use std::ops::Range;
 /// Weights of the shifts, and the derivative of Σ deviances with respect to them.
 #[derive(Debug, Clone)]
 pub(crate) struct ShiftWeights {
-    /// p and q of each parameter (P).
+    /// p and q of each parameter (P), then those of own responses.
     pub(crate) value: Vec<[Lanes; 2]>,
     /// p' and q' of each parameter (P).
     derivative: Vec<[Lanes; 2]>,
@@ -26,7 +26,7 @@ pub(crate) struct ShiftWeights {
 
 impl ShiftWeights {
     pub(crate) fn new(plan: &ModelPlan) -> Self {
-        let room = || vec![[Lanes::ZERO; 2]; plan.n_params];
+        let room = || vec![[Lanes::ZERO; 2]; plan.n_weights()];
         Self { value: room(), derivative: room(), adjoint: room() }
     }
 
@@ -44,6 +44,16 @@ impl ShiftWeights {
             self.derivative[param] = derivative;
             self.adjoint[param] = [Lanes::ZERO; 2];
         }
+        for (own, place) in plan.own_weights.iter().zip(plan.n_params..) {
+            self.adjoint[place] = [Lanes::ZERO; 2];
+            for lane in 0..LANES {
+                let (p, q) = own.response.weights(params[own.param as usize].0[lane]);
+                for (side, weight) in [p, q].into_iter().enumerate() {
+                    self.value[place][side].0[lane] = weight.value;
+                    self.derivative[place][side].0[lane] = weight.first;
+                }
+            }
+        }
     }
 
     /// Adds the contributions of the adjoints to `gradient` (P).
@@ -53,6 +63,11 @@ impl ShiftWeights {
             let param = param as usize;
             let ([p, q], [dp, dq]) = (self.adjoint[param], self.derivative[param]);
             gradient[param] = p.times_plus(isa, dp, q.times_plus(isa, dq, gradient[param]));
+        }
+        for (own, place) in plan.own_weights.iter().zip(plan.n_params..) {
+            let ([p, q], [dp, dq]) = (self.adjoint[place], self.derivative[place]);
+            let gradient = &mut gradient[own.param as usize];
+            *gradient = p.times_plus(isa, dp, q.times_plus(isa, dq, *gradient));
         }
     }
 }
@@ -197,14 +212,22 @@ impl FactorChains {
             let template = &plan.templates[t];
             let links = first..first + template.normsys.len();
             first = links.end;
-            let (excesses, partials) = (&self.excesses[links.clone()], &mut self.partials[links]);
+            let (excesses, partials) = (&mut self.excesses[links.clone()], &mut self.partials[links]);
             let exponent = add_exponentials(isa, plan, template, &self.outer, partials);
+            for own in plan.normsys_table.own(template.normsys.clone()) {
+                let link = own.entry - template.normsys.start;
+                for lane in 0..LANES {
+                    let jet = own.at(params[own.param as usize].0[lane]);
+                    excesses[link].0[lane] = jet.value - 1.0;
+                    partials[link].0[lane] = jet.first;
+                }
+            }
             let mut product = exp_all(isa, exponent);
             for (modifier, before) in plan.scales[template.scales.clone()].iter().zip(&mut scales) {
                 *before = product;
                 product = product * params[modifier.param as usize];
             }
-            for (&excess, partial) in excesses.iter().zip(partials) {
+            for (&mut excess, partial) in excesses.iter_mut().zip(partials) {
                 *partial = product * *partial;
                 product = product.times_plus(isa, excess, product);
             }

@@ -200,7 +200,7 @@ fn shift_strip<I: Isa, const N: usize>(
         sum[i] = Lanes::all(nominal[i]);
     }
     for modifier in site.histosys() {
-        let [p, q] = weights.value[modifier.param as usize];
+        let [p, q] = weights.value[modifier.weight as usize];
         let (up, down) = site.differences::<N>(modifier);
         for i in 0..N {
             sum[i] = p.times_plus(isa, Lanes::all(up[i]), q.times_plus(isa, Lanes::all(down[i]), sum[i]));
@@ -236,13 +236,13 @@ fn unshift_strip<I: Isa, const N: usize>(
 ) {
     let adjoint: [Lanes; N] = *adjoint.first_chunk().expect("a strip of N bins");
     for modifier in site.histosys() {
-        let [mut p, mut q] = weights.adjoint[modifier.param as usize];
+        let [mut p, mut q] = weights.adjoint[modifier.weight as usize];
         let (up, down) = site.differences::<N>(modifier);
         for i in 0..N {
             p = adjoint[i].times_plus(isa, Lanes::all(up[i]), p);
             q = adjoint[i].times_plus(isa, Lanes::all(down[i]), q);
         }
-        weights.adjoint[modifier.param as usize] = [p, q];
+        weights.adjoint[modifier.weight as usize] = [p, q];
     }
 }
 

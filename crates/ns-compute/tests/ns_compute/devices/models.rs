@@ -16,7 +16,7 @@ pub(crate) const RULES: [Interpolation; 3] = [
 
 /// A random model; in every third one, a yield of the signal is negative.
 pub(crate) fn random_model(seed: u64) -> Model {
-    let mut workspace = random::workspace(seed, Shape { terms: false, ..Shape::SMALL });
+    let mut workspace = random::workspace(seed, Shape::PYHF);
     if seed.is_multiple_of(3) {
         workspace.channels[0].samples[0].data[0] = -0.4;
     }

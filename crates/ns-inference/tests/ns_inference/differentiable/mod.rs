@@ -150,7 +150,7 @@ fn walk(model: &Model, inputs: &Inputs, (n_steps, size): (usize, f64), seed: u64
         .collect()
 }
 
-const SHAPE: Shape = Shape { oddities: false, ..Shape::SMALL };
+const SHAPE: Shape = Shape { oddities: false, ..Shape::PYHF };
 
 /// Models without hidden minima, which a device may fit.
 const GENTLE: Shape = Shape { gentle: true, ..SHAPE };

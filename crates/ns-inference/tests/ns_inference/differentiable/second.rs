@@ -4,6 +4,7 @@
 use super::{SHAPE, Session, inputs_of, session_of, tight};
 use ns_core::Model;
 use ns_core::interpolate::Interpolation;
+use ns_core::response::Responses;
 use ns_core::spec::ModifierData;
 use ns_core::templates::TemplateVariations;
 use ns_inference::Problem;
@@ -167,7 +168,8 @@ fn second_derivatives_fix_parameters_in_the_corner_of_a_kink() {
     let signal = sample("s", &[8.0, 0.5, 1.0], &[("mu", ModifierData::NormFactor)]);
     let other = sample("c", &[5.0, 20.0, 40.0], &[("l", ModifierData::NormSys { lo: 0.8, hi: 1.1 })]);
     let samples = vec![signal, varied("b", &[50.0, 60.0, 2.0], 1.1, 1.2), other];
-    let model = Model { interpolation: Interpolation::KINKED, ..one_channel(samples, &[63.0, 70.0, 49.0]) };
+    let (interpolation, responses) = (Interpolation::KINKED, Responses::new(Interpolation::KINKED));
+    let model = Model { interpolation, responses, ..one_channel(samples, &[63.0, 70.0, 49.0]) };
     let mut likelihood = ns_compute::CpuLikelihood::new(&model);
     let best = ns_inference::fit(&mut Problem::new(&model, &mut likelihood, &tight(AsimovPoint::Nominal).fit));
     let at_zero: Vec<&str> =

@@ -6,6 +6,10 @@
 //! Formulas: CERN-OPEN-2012-016, section 4.1; the codes are numbered as in pyhf and ROOT. Where a
 //! rule is kinked at α = 0, +0 has the derivatives of the upper side and -0 those of the lower one.
 
+mod rule;
+
+pub use rule::InterpolationRule;
+
 /// A function's value with its first and second derivative.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Jet {
@@ -55,95 +59,6 @@ impl Interpolation {
     /// The kinked rules that pyhf used before 0.6: code1 and code0.
     pub const KINKED: Self =
         Self { normsys: NormSysInterpolation::Exponential, histosys: HistoSysInterpolation::Linear };
-}
-
-/// How one normsys or histosys depends on α, where it is not the model's default for its kind.
-///
-/// Additive rules shift a yield, multiplicative ones scale it. A normsys of an additive rule adds
-/// to the factor of its sample, which is 1 plus the shifts, times the factors; a histosys of a
-/// multiplicative rule scales every bin after the shifts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum InterpolationRule {
-    /// Piecewise linear, additive: ROOT's code 0.
-    Linear,
-    /// Piecewise exponential, multiplicative: ROOT's code 1.
-    Exponential,
-    /// Quadratic inside ±1, linear outside, additive: ROOT's codes 2 and 3.
-    Quadratic,
-    /// Polynomial of degree six inside ±1, linear outside, additive: ROOT's code 4.
-    SmoothLinear,
-    /// Polynomial of degree six inside ±1, exponential outside, multiplicative: ROOT's code 5.
-    SmoothExponential,
-    /// As [`Self::SmoothLinear`], multiplicative: ROOT's code 6.
-    SmoothFactor,
-    /// exp(α K(α)), multiplicative: Combine's `lnN`.
-    CombineLogNormal,
-    /// As [`Self::SmoothLinear`] of logarithms, multiplicative: Combine's `shapeN`.
-    SmoothLogarithm,
-}
-
-impl InterpolationRule {
-    /// Every rule.
-    pub const ALL: [Self; 8] = [
-        Self::Linear,
-        Self::Exponential,
-        Self::Quadratic,
-        Self::SmoothLinear,
-        Self::SmoothExponential,
-        Self::SmoothFactor,
-        Self::CombineLogNormal,
-        Self::SmoothLogarithm,
-    ];
-
-    /// The names of the rules in documents, in the order of [`Self::ALL`].
-    pub const NAMES: [&str; 8] = [
-        "linear",
-        "exponential",
-        "quadratic",
-        "smooth_linear",
-        "smooth_exponential",
-        "smooth_factor",
-        "combine_lnn",
-        "smooth_logarithm",
-    ];
-
-    /// Returns its name in documents.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        Self::NAMES[self as usize]
-    }
-
-    /// Returns the rule that documents call `word`.
-    #[must_use]
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|rule| rule.as_str() == word)
-    }
-
-    /// Returns the rule with this code of ROOT's `FlexibleInterpVar` and `PiecewiseInterpolation`.
-    ///
-    /// ```
-    /// use ns_core::interpolate::InterpolationRule;
-    /// assert_eq!(InterpolationRule::from_root_code(4), Some(InterpolationRule::SmoothLinear));
-    /// assert_eq!(InterpolationRule::from_root_code(7), None);
-    /// ```
-    #[must_use]
-    pub fn from_root_code(code: u32) -> Option<Self> {
-        match code {
-            0 => Some(Self::Linear),
-            1 => Some(Self::Exponential),
-            2 | 3 => Some(Self::Quadratic),
-            4 => Some(Self::SmoothLinear),
-            5 => Some(Self::SmoothExponential),
-            6 => Some(Self::SmoothFactor),
-            _ => None,
-        }
-    }
-}
-
-impl std::fmt::Display for InterpolationRule {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
-    }
 }
 
 impl NormSysInterpolation {
