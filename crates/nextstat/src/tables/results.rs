@@ -58,18 +58,23 @@ pub(super) fn table(document: &serde_json::Value, wanted: Option<&str>) -> Resul
     })
 }
 
-/// Returns the names of the tables that results of the schema `kind` have, the first by default;
-/// none for one without tables.
+/// Returns the names of the tables that results of the schema `kind` may have, the first by default;
+/// none for one without tables. Scans of one parameter and of two have different ones.
 pub(super) fn names(kind: &str) -> &'static [&'static str] {
     match kind {
         "fit" => &["parameters", "correlation", "covariance"],
-        "report" => &["parameters", "pulls", "correlation", "yields", "prefit", "postfit", "bins"],
+        "report" => &["parameters", "pulls", "correlation", "yields", "prefit", "postfit", "bins", "goodness"],
         "yields" => &["yields", "prefit", "postfit", "bins"],
         "ranking" => &["ranking", "groups", "breakdown"],
         "limit" | "limit-scan" => &["limits"],
-        "hypotest" => &["tests"],
+        // With `--calctype toybased` the verb `hypotest` has the result of toys.
+        "hypotest" => &["tests", "p_values"],
         "significance" => &["significance"],
-        "scan" => &["scan"],
+        "scan" => &["scan", "intervals", "contours"],
+        "contours" => &["contours"],
+        "gof" | "comparison" => &["goodness"],
+        "hypotest-toys" => &["tests", "p_values"],
+        "exclusion" => &["points", "contours"],
         _ => &[],
     }
 }
