@@ -184,8 +184,8 @@ fn edge_warnings(model: &Model, data: &Data, params: &[f64]) -> Vec<String> {
     empty.map(warning).collect()
 }
 
-/// Names free normalisations whose uncertainty is larger than half of their range: the range then
-/// decides more than the data. Elements of a vector, one for each bin, are often so.
+/// Returns a warning of free normalisations whose uncertainty is larger than half of their range:
+/// the range then decides more than the data. Elements of a vector, one for each bin, are often so.
 fn loose_warnings(model: &Model, domain: &Domain, result: &FitResult) -> Vec<String> {
     let warning = |i: usize| {
         let parameters = &model.parameters;

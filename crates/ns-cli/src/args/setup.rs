@@ -146,7 +146,7 @@ impl SetupArgs {
         self.predicting(threads, shown, shown.blinding(false))
     }
 
-    /// Likewise for the prediction of a stored fit, which may hide all data.
+    /// Makes the analysis of a prediction of a stored fit, which may hide all data.
     pub(crate) fn projection(&self, threads: &ThreadArgs, shown: &PredictionArgs) -> Result<Analysis, CliError> {
         self.predicting(threads, shown, shown.blinding(true))
     }

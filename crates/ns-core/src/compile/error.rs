@@ -348,7 +348,7 @@ fn ends_in_key(pointer: &str) -> bool {
     pointer.ends_with(|last: char| !last.is_ascii_digit())
 }
 
-/// `1 bin`, `2 bins`
+/// Formats a number with its noun: `1 bin`, `2 bins`.
 fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("{count} {noun}") } else { format!("{count} {noun}s") }
 }

@@ -202,9 +202,9 @@ impl<'a> Plan<'a> {
         Impact { impact, at, clipped, outcome: minimum.outcome }
     }
 
-    /// Free fits with the auxiliary datum of parameter `i` moved by the standard deviation that it
-    /// has at the best fit ([`ns_core::Constraint::datum_interval`]): σ for a Gaussian, √(τθ̂) for
-    /// a count.
+    /// Computes impacts by free fits with the auxiliary datum of parameter `i` moved by the
+    /// standard deviation that it has at the best fit ([`ns_core::Constraint::datum_interval`]): σ
+    /// for a Gaussian, √(τθ̂) for a count.
     fn global<L: DataLikelihood>(&self, likelihood: &mut L, k: usize, i: usize) -> Option<Impacts> {
         let constraint = self.model.parameters.constraint[i]?;
         let term = self.model.parameters.aux_index[i]?;

@@ -96,8 +96,7 @@ def percent(level):
 
 
 def deviations(level):
-    """A two-sided level as it is written beside a scan: in standard deviations where these are
-    whole.
+    """Writes a two-sided level as beside a scan: in standard deviations where these are whole.
 
     >>> deviations(0.6827), deviations(0.9545), deviations(0.9)
     ('1σ', '2σ', '90 %')

@@ -25,7 +25,7 @@ _GID = "contours"
 
 @figure
 def contours(result: Source, *, name: str | None = None, ax: Axes | None = None, **look: Unpack[LookOptions]) -> Axes:
-    """Contours of two parameters, one closed curve for each confidence level.
+    """Draws contours of two parameters, one closed curve for each confidence level.
 
     Parts that follow the end of a range, rather than the likelihood, are drawn thin.
 

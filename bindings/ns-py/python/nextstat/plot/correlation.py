@@ -36,8 +36,8 @@ def correlation(
     ax: Axes | None = None,
     **look: Unpack[LookOptions],
 ) -> Axes:
-    """The correlation matrix of the parameters that have a correlation of at least `threshold` with
-    another one, and of the parameters of interest in any case.
+    """Draws the correlation matrix of the parameters that have a correlation of at least
+    `threshold` with another one, and of the parameters of interest in any case.
 
     Parameters
     ----------

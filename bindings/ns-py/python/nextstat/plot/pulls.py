@@ -51,8 +51,8 @@ def pulls(
     ax: Axes | None = None,
     **look: Unpack[LookOptions],
 ) -> Axes:
-    """Pulls of constrained parameters, (θ̂ - θ₀)/σ₀, with what the fit leaves of σ₀ as the error
-    bar; of several fits side by side.
+    """Draws pulls of constrained parameters, (θ̂ - θ₀)/σ₀, with what the fit leaves of σ₀ as the
+    error bar; of several fits side by side.
 
     Parameters without a constraint, such as normalisations, have a panel of their own with their
     values.

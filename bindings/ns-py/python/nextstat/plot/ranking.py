@@ -42,8 +42,8 @@ def ranking(
     ax: Axes | None = None,
     **look: Unpack[LookOptions],
 ) -> Axes:
-    """A ranking: impacts on the parameter of interest (upper axis, bars) and pulls (lower axis,
-    points), largest impact first.
+    """Draws a ranking: impacts on the parameter of interest (upper axis, bars) and pulls (lower
+    axis, points), largest impact first.
 
     Hollow bars are impacts of the width before the fit, filled ones of that after it. Parameters
     without a constraint have no pull: they are below a line, with their values beside them.
@@ -109,7 +109,8 @@ def _constrained_first(entries: Sequence[_Entry]) -> list[_Entry]:
 
 
 def _impact_axes(ax: Axes, poi: str) -> Axes:
-    """Axes of the same rows with an x axis of their own, above, and drawn below those of the pulls.
+    """Returns axes of the same rows with an x axis of their own, above, which are drawn below those
+    of the pulls.
     """
     bars = ax.inset_axes((0, 0, 1, 1), sharey=ax, zorder=0.5)
     bars.xaxis.set_ticks_position("top")
@@ -121,7 +122,7 @@ def _impact_axes(ax: Axes, poi: str) -> Axes:
 
 
 def _sides(entry: _Entry, impacts: str, when: str) -> tuple[float, float]:
-    """Impacts (down, up) before or after the fit; NaN for what there is not."""
+    """Returns impacts (down, up) before or after the fit; NaN for what there is not."""
     if impacts == "covariance":
         value = number(entry[f"covariance_{when}"])
         return -value, value

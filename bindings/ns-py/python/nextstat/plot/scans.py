@@ -42,8 +42,8 @@ def scan(
     ax: Axes | None = None,
     **look: Unpack[LookOptions],
 ) -> Axes:
-    """A profile scan: the curve of one parameter with its crossings of confidence levels, or a map
-    of two with contours.
+    """Draws a profile scan: the curve of one parameter with its crossings of confidence levels, or
+    a map of two with contours.
 
     The curve goes through all points, which are drawn, too. The best fit with the interval of one
     standard deviation is written into the figure.

@@ -25,7 +25,8 @@ _SYMBOLS = {"qtilde": r"$\tilde{q}_\mu$", "q": r"$q_\mu$", "q0": r"$q_0$"}
 
 @figure
 def toys(result: Source, *, bins: int | Sequence[float] = 50, log: bool = True, ax: Axes | None = None, **look: Unpack[LookOptions]) -> Axes:
-    """The test statistic of toys of the tested and of the alternative hypothesis, and of the data.
+    """Draws the test statistic of toys of the tested and of the alternative hypothesis, and of the
+    data.
 
     Parameters
     ----------

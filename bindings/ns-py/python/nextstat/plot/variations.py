@@ -41,7 +41,7 @@ def variations(
     ax: tuple[Axes, Axes] | None = None,
     **look: Unpack[LookOptions],
 ) -> tuple[Axes, Axes]:
-    """Yields of a region with one parameter at ±1σ of its constraint, and their ratios to the
+    """Draws yields of a region with one parameter at ±1σ of its constraint, and their ratios to the
     nominal ones.
 
     All other parameters are at their nominal values, so that what is drawn is the templates of the
