@@ -7,7 +7,7 @@ use clap::Args;
 use ns_compute::CpuLikelihood;
 use ns_core::{CompileOptions, compile};
 use ns_inference::gof::goodness_of_fit;
-use ns_inference::yields::PredictionRequest;
+use ns_inference::yields::{PredictionRequest, YieldPropagation};
 use ns_inference::{FitOptions, FitResult, Problem, fit, parallel, yields};
 use serde_json::json;
 use std::error::Error;
@@ -44,7 +44,8 @@ fn times(
     threads: NonZeroUsize,
     budget: Duration,
 ) -> [(&'static str, Times); 4] {
-    let request = PredictionRequest { model: problem.model, groups: &[], threads };
+    let request =
+        PredictionRequest { model: problem.model, groups: &[], propagation: YieldPropagation::default(), threads };
     [
         ("fit with uncertainties", repeat(budget, || drop(black_box(fit(problem))))),
         ("yields before the fit", repeat(budget, || drop(black_box(yields::prefit(problem, request))))),

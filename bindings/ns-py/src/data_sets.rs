@@ -105,6 +105,7 @@ fn summary_fields<'py>(py: Python<'py>, summary: &FitsSummary) -> PyResult<Bound
 
 /// Reads the fits of a file, or of the files of all shards of a run.
 #[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python's argument becomes a value")]
 fn load_fits(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Bound<'_, PyDict>> {
     let mut records = Vec::new();
     let summary = py

@@ -135,6 +135,7 @@ fn report_model<'py>(
 
 /// Refuses the name of a page that ends as that of another kind of file.
 #[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python's argument becomes a value")]
 fn require_page(py: Python<'_>, path: PathBuf) -> PyResult<()> {
     let checked = nextstat::full_report::require_page(&path);
     checked.map_err(|problem| error::parameter(py, format!("`html`: {problem}"), Some(problem.hint())))

@@ -38,7 +38,7 @@ pub fn significant(value: f64, digits: usize) -> String {
 /// assert_eq!([counted(1_usize, "bin"), counted(0_usize, "note")], ["1 bin", "0 notes"]);
 /// ```
 #[must_use]
-pub fn counted<N: fmt::Display + PartialEq + From<u8>>(n: N, thing: &str) -> String {
+pub fn counted<N: fmt::Display + PartialEq + From<u8> + Copy>(n: N, thing: &str) -> String {
     let is_one = n == N::from(1);
     format!("{n} {thing}{}", if is_one { "" } else { "s" })
 }
