@@ -375,9 +375,10 @@ impl PyModel {
     ///
     /// Examples
     /// --------
-    /// >>> import nextstat >>> model = nextstat.load_workspace("examples/simple.json") >>>
-    /// print(model.diagnose([-5.0, 1.0, 1.0])) channel `singlechannel`, bin 0: -10 events expected
-    /// where 57 were observed (lowest yield: sample `signal`, -60)
+    /// >>> import nextstat
+    /// >>> model = nextstat.load_workspace("examples/simple.json")
+    /// >>> print(model.diagnose([-5.0, 1.0, 1.0]))
+    /// channel `singlechannel`, bin 0: -10 events expected where 57 were observed (lowest yield: sample `signal`, -60)
     #[pyo3(signature = (params, data=None))]
     fn diagnose(&self, params: &Bound<'_, PyAny>, data: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
         let params = point(&self.model, params, "params")?;
