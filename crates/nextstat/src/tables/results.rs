@@ -58,8 +58,8 @@ pub(super) fn table(document: &serde_json::Value, wanted: Option<&str>) -> Resul
     })
 }
 
-/// Returns the names of the tables that results of the schema `kind` may have, the first by default;
-/// none for one without tables. Scans of one parameter and of two have different ones.
+/// Returns the names of the tables that results of the schema `kind` may have, the first by
+/// default; none for one without tables. Scans of one parameter and of two have different ones.
 pub(super) fn names(kind: &str) -> &'static [&'static str] {
     match kind {
         "fit" => &["parameters", "correlation", "covariance"],

@@ -118,7 +118,6 @@ fn a_table_that_cannot_be_made_writes_nothing() {
             &["fit", "simple.json", "--format", "md", "--table", "correlation"],
             "error: the document has no `correlation`",
         ),
-        (&["hypotest", "simple.json", "--calctype", "toybased", "--format", "md"], "does not support `--format`"),
         (&["yields", "simple.json", "--group", "a=x*"], "the group `a` names the sample `x*`"),
     ];
     for (arguments, wanted) in mistakes {
