@@ -150,8 +150,8 @@ mod tests {
     }
     #[test]
     fn columns_of_the_last_factor_are_those_of_the_covariance_there_and_nowhere_else() {
-        // Without terms whose curvature changes between the last step and the minimum.
-        let shape = Shape { oddities: false, terms: false, ..Shape::SMALL };
+        // Without terms and rules whose curvature changes between the last step and the minimum.
+        let shape = Shape { oddities: false, terms: false, rules: false, ..Shape::SMALL };
         let model = random::model(3, shape, Interpolation::default());
         let (domain, start) = domain_and_start(&model, &FitOptions::default());
         let mut likelihood = CpuLikelihood::new(&model);
