@@ -1,0 +1,43 @@
+//! Reads one-dimensional histograms from ROOT files, without ROOT. It knows nothing of physics.
+//!
+//! [`RootFile`] opens a file and finds objects in its directories; [`Histogram`] is what it reads:
+//! `TH1C`, `TH1S`, `TH1I`, `TH1L`, `TH1F` and `TH1D` as ROOT 3 and later write them, compressed by
+//! zlib, LZ4, Zstandard or LZMA or not at all, in files of any size. Anything else is refused by
+//! name.
+//!
+//! Files are not trusted. Every length is compared with the bytes that are there, an object
+//! occupies at most [`OBJECT_LIMIT`] bytes, and nothing recurses.
+//!
+//! ```no_run
+//! use ns_root::RootFile;
+//!
+//! let mut file = RootFile::open("data/example.root".as_ref())?;
+//! let histogram = file.histogram("SR/signal")?;
+//! println!("{} bins: {:?}", histogram.n_bins(), histogram.values());
+//! # Ok::<(), ns_root::RootFileError>(())
+//! ```
+//!
+//! # Why not a crate
+//!
+//! `oxyroot` and `root-io` (2026) read trees and have no histograms; neither limits the memory that
+//! a damaged file can ask for.
+//!
+//! # Modules
+//!
+//! `file` finds objects by `directory` and `key`; `source` reads bytes at an offset, `compression`
+//! unpacks them, `cursor` takes numbers from them, and `histogram` is the object that they
+//! describe.
+
+mod compression;
+mod cursor;
+mod directory;
+mod error;
+mod file;
+mod histogram;
+mod key;
+mod source;
+
+pub use error::{CompressionProblem, RootFileError};
+pub use file::{OBJECT_LIMIT, RootFile};
+pub use histogram::Histogram;
+pub use key::Key;
