@@ -13,8 +13,15 @@ if ! cargo +nightly fuzz --version >/dev/null 2>&1; then
     echo "hint: cargo install cargo-fuzz --locked" >&2
     exit 2
 fi
-for target in workspace patch patchset map; do
+for target in workspace patch patchset map xml root_file; do
     mkdir -p "corpus/$target"
-    cargo +nightly fuzz run "$target" "corpus/$target" "../testdata/fuzz/$target" -- \
+    case $target in
+        xml) seeds="../testdata/histfactory ../testdata/histfactory/channels" ;;
+        root_file) seeds=../testdata/root ;;
+        *) seeds=../testdata/fuzz/$target ;;
+    esac
+    # Two folders are two words.
+    # shellcheck disable=SC2086
+    cargo +nightly fuzz run "$target" "corpus/$target" $seeds -- \
         -max_total_time="$seconds" -max_len=16384 -timeout=20
 done

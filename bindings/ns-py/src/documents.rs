@@ -12,7 +12,7 @@ use ns_translate::digest::{DigestAlgorithm, digest};
 use ns_translate::patch::{self, Patch};
 use ns_translate::patchset::{PatchEntry, PatchSet, PatchSetError};
 use ns_translate::pyhf::{read_value, read_workspace};
-use ns_translate::{DocumentError, DocumentSource, read_bytes};
+use ns_translate::{DocumentError, DocumentSource, read_workspace_text};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
@@ -37,12 +37,14 @@ fn digest_of(py: Python<'_>, text: &[u8], algorithm: &str) -> PyResult<String> {
     py.detach(|| digest(text, algorithm)).map_err(|problem| error::document(py, &problem.into()))
 }
 
-/// Returns the bytes of a document, decompressed if need be.
+/// Returns the bytes of a document, decompressed if need be; of one that is not JSON, those of its
+/// workspace as pyhf JSON.
 #[pyfunction]
 fn read_document<'py>(py: Python<'py>, path: std::path::PathBuf) -> PyResult<Bound<'py, PyBytes>> {
     let bytes = py
-        .detach(|| read_bytes(&DocumentSource::Path(path)))
-        .map_err(|problem| error::document(py, &problem.into()))?;
+        .detach(|| read_workspace_text(&DocumentSource::Path(path)))
+        .map_err(|problem| error::document(py, &problem))?
+        .bytes;
     Ok(PyBytes::new(py, &bytes))
 }
 

@@ -1,5 +1,6 @@
 //! A compiled model in Python: immutable, shared by threads, pickled as its workspace.
 
+use std::ffi::CString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use ns_core::{CompileOptions, Constraint, Data, Model};
 use ns_translate::pyhf::{from_value, read_value, write_workspace};
 use ns_translate::{DocumentSource, DocumentText, LoadRequest, LoadedWorkspace, load_document};
 use numpy::PyArray1;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyTuple};
@@ -80,6 +81,13 @@ struct BatchValues {
     gradient: Vec<f64>,
 }
 
+/// Issues a warning about a document, at the line that calls `load_workspace`.
+fn warn(py: Python<'_>, warning: &str) -> PyResult<()> {
+    // Names in documents may contain any character; a C string has no zero.
+    let message = CString::new(warning.replace('\0', "\u{fffd}"))?;
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &message, 2)
+}
+
 /// The files that a model is read from, as Python passes them.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
@@ -105,7 +113,7 @@ impl PyModel {
         let document = DocumentText::new(workspace.to_vec());
         let read = || read_value(document.bytes()).and_then(|value| from_value(&value));
         let workspace = py.detach(read).map_err(|problem| error::document(py, &problem.into()))?;
-        Self::of_document(py, LoadedWorkspace { workspace, document, origin: None }, choice.unwrap_or_default())
+        Self::of_document(py, LoadedWorkspace::from_memory(workspace, document), choice.unwrap_or_default())
     }
 
     /// Reads a file, applies the patch of a set and then patches, and compiles.
@@ -116,6 +124,9 @@ impl PyModel {
         let request =
             LoadRequest { workspace: DocumentSource::Path(workspace), patches, patchset: patchset.zip(patch_name) };
         let loaded = py.detach(|| load_document(&request)).map_err(|problem| error::document(py, &problem))?;
+        for warning in &loaded.warnings {
+            warn(py, warning)?;
+        }
         Self::of_document(py, loaded, choice)
     }
 

@@ -22,7 +22,7 @@ use ns_translate::workspace::{
     self, ChannelJoin, CombinationReport, CorrelationMap, DecorrelateRequest, JoinDecision, LabelledWorkspace,
     MapError, MapSyntax, WorkspaceDocument, WorkspaceJoin, WorkspaceSide, combine_by_map, report_by_name, stem,
 };
-use ns_translate::{DocumentError, DocumentSource, read_bytes};
+use ns_translate::{DocumentError, DocumentSource, read_bytes, read_workspace_text};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,8 @@ impl CombinationInput {
     /// # Errors
     /// A document that cannot be read, or is not a workspace.
     pub fn load(source: &DocumentSource) -> Result<Self, DocumentError> {
-        let input = Self::from_json(&read_bytes(source)?).map_err(|error| error.in_file(&source.name()))?;
+        let input =
+            Self::from_json(&read_workspace_text(source)?.bytes).map_err(|error| error.in_file(&source.name()))?;
         Ok(Self { file: Some(file_name(source)), name: Some(source.name()), ..input })
     }
 

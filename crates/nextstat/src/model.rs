@@ -10,6 +10,7 @@ use ns_device::Backend;
 use ns_translate::digest::{DigestAlgorithm, digest};
 use ns_translate::pyhf::{from_value, read_value, write_workspace};
 use ns_translate::{DocumentText, LoadRequest, LoadedWorkspace, load_document};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A compiled model with the workspace that it was made of. Clones share everything.
@@ -30,6 +31,8 @@ pub struct CompiledModel {
     document: Option<DocumentText>,
     /// The files that it was read from, if it was read from files.
     origin: Option<Arc<LoadRequest>>,
+    /// Further files that the document names and that were read.
+    files: Arc<[PathBuf]>,
     written_sha256: Arc<OnceLock<String>>,
     model: Arc<Model>,
     plan: Arc<ModelPlan>,
@@ -49,6 +52,7 @@ impl CompiledModel {
             workspace: Arc::new(workspace),
             document: None,
             origin: None,
+            files: Arc::default(),
             written_sha256: Arc::default(),
             model: Arc::new(model),
             plan,
@@ -63,7 +67,7 @@ impl CompiledModel {
     /// As [`CompiledModel::new`].
     pub fn from_loaded(loaded: LoadedWorkspace, options: &CompileOptions) -> Result<Self, ns_core::CompileError> {
         let (document, origin) = (Some(loaded.document), loaded.origin.map(Arc::new));
-        Ok(Self { document, origin, ..Self::new(loaded.workspace, options)? })
+        Ok(Self { document, origin, files: loaded.files.into(), ..Self::new(loaded.workspace, options)? })
     }
 
     /// Reads a file or standard input, applies its patches and compiles the result.
@@ -81,7 +85,7 @@ impl CompiledModel {
     pub fn from_json(text: &[u8], options: &CompileOptions) -> Result<Self, Error> {
         let workspace = from_value(&read_value(text)?)?;
         let document = DocumentText::new(text.to_vec());
-        Ok(Self::from_loaded(LoadedWorkspace { workspace, document, origin: None }, options)?)
+        Ok(Self::from_loaded(LoadedWorkspace::from_memory(workspace, document), options)?)
     }
 
     /// Returns the SHA-256 digest of the workspace with its patches applied: the one that
@@ -97,6 +101,13 @@ impl CompiledModel {
     #[must_use]
     pub fn origin(&self) -> Option<&LoadRequest> {
         self.origin.as_deref()
+    }
+
+    /// Returns the further files that the workspace was read from: those that a combination in
+    /// HistFactory XML names.
+    #[must_use]
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
     }
 
     /// Returns the digest of the document that nextstat writes for the workspace, which does not

@@ -8,7 +8,7 @@ use ns_inference::parallel::{self, ExecutionContext};
 use ns_translate::digest::{DigestAlgorithm, digest};
 use ns_translate::patchset::{DigestCheck, PatchEntry, PatchSet, PatchSetError, PatchValue};
 use ns_translate::pyhf::read_value;
-use ns_translate::{DocumentError, DocumentSource, read_bytes};
+use ns_translate::{DocumentError, DocumentSource, read_bytes, read_workspace_text};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ impl SignalGrid {
     /// # Errors
     /// Documents that cannot be read; a set that was made for another workspace.
     pub fn load(workspace: &DocumentSource, patchset: &DocumentSource) -> Result<Self, DocumentError> {
-        let bytes = read_bytes(workspace)?;
+        let bytes = read_workspace_text(workspace)?.bytes;
         let background = read_value(&bytes).map_err(|error| DocumentError::from(error).in_file(&workspace.name()))?;
         let set = PatchSet::from_bytes(&read_bytes(patchset)?);
         let grid = set.and_then(|set| Self::of(Arc::new(set), &bytes, background));
@@ -207,7 +207,13 @@ impl SignalGrid {
 
     fn workspace_provenance(&self) -> WorkspaceProvenance {
         let file = self.files.workspace.clone();
-        WorkspaceProvenance { digest: self.sha256.clone(), file, patches: Vec::new(), patchset: None }
+        WorkspaceProvenance {
+            digest: self.sha256.clone(),
+            file,
+            files: Vec::new(),
+            patches: Vec::new(),
+            patchset: None,
+        }
     }
 }
 

@@ -10,8 +10,8 @@ use crate::settings::{AsimovPoi, AsimovPoint, DataSource, Settings, Start};
 use ns_core::interpolate::Interpolation;
 use ns_core::{Data, Model};
 use ns_inference::yields::YieldPropagation;
+use ns_translate::DocumentSource;
 use ns_translate::digest::{DigestAlgorithm, digest};
-use ns_translate::{DocumentSource, LoadRequest};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -60,6 +60,10 @@ pub struct WorkspaceProvenance {
     /// The file, `-` for standard input; `None` for a workspace that was not read from a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// Further files that the document names and that were read: channels and histograms of a
+    /// combination in HistFactory XML.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
     /// The files of JSON patches that were applied, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub patches: Vec<String>,
@@ -69,9 +73,12 @@ pub struct WorkspaceProvenance {
 }
 
 impl WorkspaceProvenance {
-    fn new(digest: String, origin: Option<&LoadRequest>) -> Self {
+    /// Returns the provenance of the workspace of `compiled`, whose digest is `digest`.
+    fn new(digest: String, compiled: &CompiledModel) -> Self {
+        let origin = compiled.origin();
         Self {
             digest,
+            files: compiled.files().iter().map(|path| path.display().to_string()).collect(),
             file: origin.map(|origin| file_name(&origin.workspace)),
             patches: origin.map(|origin| origin.patches.iter().map(file_name).collect()).unwrap_or_default(),
             patchset: origin
@@ -284,7 +291,7 @@ impl CompiledModel {
         let interpolation = interpolation_setting(self.model());
         Provenance {
             nextstat_version: VERSION,
-            workspace: WorkspaceProvenance::new(self.workspace_sha256().to_owned(), self.origin()),
+            workspace: WorkspaceProvenance::new(self.workspace_sha256().to_owned(), self),
             measurement: self.model().measurement.clone(),
             pois: poi_names(self.model()),
             stored_fit: None,
@@ -311,7 +318,7 @@ impl Analysis {
     #[must_use]
     pub fn provenance(&self) -> Provenance {
         let compiled = self.compiled();
-        self.provenance_of(WorkspaceProvenance::new(compiled.workspace_sha256().to_owned(), compiled.origin()))
+        self.provenance_of(WorkspaceProvenance::new(compiled.workspace_sha256().to_owned(), compiled))
     }
 
     /// Returns the provenance of results for `workspace`, whose digest the caller has.
@@ -394,8 +401,7 @@ impl Analysis {
 
     /// Returns the line about the patches of the workspace.
     fn patches(&self) -> Option<String> {
-        let WorkspaceProvenance { patches, patchset, .. } =
-            WorkspaceProvenance::new(String::new(), self.compiled().origin());
+        let WorkspaceProvenance { patches, patchset, .. } = WorkspaceProvenance::new(String::new(), self.compiled());
         let of_set = patchset.map(|[_, patch]| patch);
         let all: Vec<String> = of_set.into_iter().chain(patches).collect();
         (!all.is_empty()).then(|| format!("patch: {}", all.join(", ")))

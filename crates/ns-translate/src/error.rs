@@ -1,6 +1,7 @@
 //! The one error of the crate for callers that handle all documents alike. Each module has its own.
 
 use crate::digest::DigestError;
+use crate::histfactory::HistFactoryError;
 use crate::json::JsonError;
 use crate::kind::{DocumentKind, WrongDocumentError};
 use crate::number_table::NumberTableError;
@@ -32,6 +33,9 @@ pub enum DocumentError {
     /// A pyhf workspace that is invalid.
     #[error(transparent)]
     Pyhf(#[from] PyhfError),
+    /// HistFactory XML that is invalid, or a histogram that it names.
+    #[error(transparent)]
+    HistFactory(#[from] HistFactoryError),
     /// A JSON patch that is invalid or does not fit.
     #[error(transparent)]
     Patch(#[from] PatchError),
@@ -58,6 +62,7 @@ impl DocumentError {
     pub fn in_file(self, name: &str) -> Self {
         match self {
             named @ (Self::Source(_) | Self::InFile { .. }) => named,
+            Self::HistFactory(error) if error.is_in_file() => Self::HistFactory(error),
             other => Self::InFile { name: name.to_owned(), source: Box::new(other) },
         }
     }
@@ -83,6 +88,7 @@ impl DocumentError {
         match self {
             Self::InFile { source, .. } => source.place(),
             Self::Pyhf(error) => error.place(),
+            Self::HistFactory(error) => error.place(),
             Self::Patch(error) => error.place(),
             Self::PatchSet(error) => error.place(),
             Self::Points(error) => error.place(),
@@ -109,6 +115,7 @@ impl DocumentError {
             Self::InFile { source, .. } => source.hint(),
             Self::Source(error) => error.hint(),
             Self::Pyhf(error) => error.hint(),
+            Self::HistFactory(error) => error.hint(),
             Self::Patch(error) => error.hint(),
             Self::PatchSet(error) => error.hint(),
             Self::Digest(error) => error.hint(),

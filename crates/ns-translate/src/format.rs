@@ -3,9 +3,12 @@
 //! A new format is a module with a reader, a row in the table of [`crate::kind`] that says how it
 //! is recognised, and an arm in [`DocumentKind::reader`] and [`DocumentKind::writer`] each.
 
+use std::path::PathBuf;
+
 use ns_core::spec::Workspace;
 
 use crate::error::DocumentError;
+use crate::histfactory::{self, ReadCombination};
 use crate::json::python_json;
 use crate::kind::DocumentKind;
 use crate::pyhf;
@@ -13,7 +16,30 @@ use crate::source::DocumentSource;
 
 /// Reads a workspace from the bytes of a document. The origin is for formats whose documents name
 /// further files.
-type Reader = fn(&[u8], &DocumentSource) -> Result<Workspace, DocumentError>;
+type Reader = fn(&[u8], &DocumentSource) -> Result<ReadDocument, DocumentError>;
+
+/// A workspace that was read from a document, and what there is to say about it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ReadDocument {
+    /// The workspace.
+    pub workspace: Workspace,
+    /// Further files that the document names and that were read, each once.
+    pub files: Vec<PathBuf>,
+    /// What the workspace does not have of the document, or has otherwise than its format says.
+    pub warnings: Vec<String>,
+}
+
+impl From<Workspace> for ReadDocument {
+    fn from(workspace: Workspace) -> Self {
+        Self { workspace, ..Self::default() }
+    }
+}
+
+impl From<ReadCombination> for ReadDocument {
+    fn from(read: ReadCombination) -> Self {
+        Self { workspace: read.workspace, files: read.files, warnings: read.warnings }
+    }
+}
 
 /// Returns the text of a document that describes a workspace.
 type Writer = fn(&Workspace) -> String;
@@ -24,7 +50,8 @@ impl DocumentKind {
     fn reader(self) -> Option<Reader> {
         match self {
             // The reader of workspaces says what a model lacks.
-            Self::Workspace | Self::Model => Some(|bytes, _| Ok(pyhf::read_workspace(bytes)?)),
+            Self::Workspace | Self::Model => Some(|bytes, _| Ok(pyhf::read_workspace(bytes)?.into())),
+            Self::HistFactory => Some(|bytes, origin| Ok(histfactory::read(bytes, origin)?.into())),
             Self::Patch | Self::PatchSet | Self::Hs3 => None,
         }
     }
@@ -36,8 +63,14 @@ impl DocumentKind {
                 let document = pyhf::write_workspace(workspace);
                 python_json(&document).unwrap_or_else(|error| unreachable!("all keys are text: {error}"))
             }),
-            Self::Model | Self::Patch | Self::PatchSet | Self::Hs3 => None,
+            Self::Model | Self::Patch | Self::PatchSet | Self::Hs3 | Self::HistFactory => None,
         }
+    }
+
+    /// Returns whether documents of this kind are JSON, as patches and digests need them.
+    #[must_use]
+    pub fn is_json(self) -> bool {
+        self != Self::HistFactory
     }
 
     /// Returns whether [`read_document`] reads documents of this kind.
@@ -71,10 +104,10 @@ impl DocumentKind {
 /// let error = read_document(patch, &DocumentSource::Stdin).unwrap_err();
 /// assert_eq!(error.to_string(), "expected a pyhf workspace, found a JSON patch");
 /// ```
-pub fn read_document(bytes: &[u8], origin: &DocumentSource) -> Result<Workspace, DocumentError> {
+pub fn read_document(bytes: &[u8], origin: &DocumentSource) -> Result<ReadDocument, DocumentError> {
     match DocumentKind::recognize(bytes).and_then(DocumentKind::reader) {
         Some(read) => read(bytes, origin),
-        None => Ok(pyhf::read_workspace(bytes)?),
+        None => Ok(pyhf::read_workspace(bytes)?.into()),
     }
 }
 
@@ -92,11 +125,12 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back() {
         let text = include_bytes!("../../../examples/simple.json");
-        let workspace = read_document(text, &DocumentSource::Stdin).expect("a workspace");
+        let workspace = read_document(text, &DocumentSource::Stdin).expect("a workspace").workspace;
         for kind in DocumentKind::ALL.into_iter().filter(|kind| kind.is_writable()) {
             let written = write_document(&workspace, kind).expect("a writable kind");
             assert_eq!(DocumentKind::recognize(written.as_bytes()), Some(kind));
-            assert_eq!(read_document(written.as_bytes(), &DocumentSource::Stdin).expect("readable"), workspace);
+            let read = read_document(written.as_bytes(), &DocumentSource::Stdin).expect("readable");
+            assert_eq!(read.workspace, workspace);
         }
     }
 }

@@ -24,6 +24,8 @@ pub enum DocumentKind {
     PatchSet,
     /// A HEP Statistics Serialization Standard document, as ROOT writes it.
     Hs3,
+    /// A combination in HistFactory XML, which names further files.
+    HistFactory,
 }
 
 /// What is known of a kind without reading it.
@@ -39,7 +41,7 @@ struct KindTraits {
     hint: &'static str,
 }
 
-const KINDS: [KindTraits; 5] = [
+const KINDS: [KindTraits; 6] = [
     KindTraits {
         kind: DocumentKind::Workspace,
         name: "a pyhf workspace",
@@ -76,6 +78,14 @@ const KINDS: [KindTraits; 5] = [
         keys: &["distributions"],
         hint: "HS3 documents cannot be read yet; export the workspace as pyhf JSON",
     },
+    KindTraits {
+        kind: DocumentKind::HistFactory,
+        name: "a combination in HistFactory XML",
+        is_list: false,
+        // XML has no keys: its first character tells it.
+        keys: &[],
+        hint: "name the combination in the place of the workspace",
+    },
 ];
 
 /// Bytes at the beginning of a document within which its kind is recognised.
@@ -83,7 +93,8 @@ const OPENING: usize = 1 << 16;
 
 impl DocumentKind {
     /// Every kind.
-    pub const ALL: [Self; KINDS.len()] = [Self::Workspace, Self::Model, Self::Patch, Self::PatchSet, Self::Hs3];
+    pub const ALL: [Self; KINDS.len()] =
+        [Self::Workspace, Self::Model, Self::Patch, Self::PatchSet, Self::Hs3, Self::HistFactory];
 
     fn traits(self) -> &'static KindTraits {
         &KINDS[self as usize]
@@ -92,7 +103,8 @@ impl DocumentKind {
     /// Returns the kind that the first 64 kB of a document indicate, or `None` if they indicate
     /// none.
     ///
-    /// The first key that belongs to one kind decides. A pyhf model is a [`Self::Workspace`] here,
+    /// A document that begins with `<` is XML. Otherwise the first key that belongs to one kind
+    /// decides. A pyhf model is a [`Self::Workspace`] here,
     /// because only what it lacks distinguishes it.
     ///
     /// # Example
@@ -109,6 +121,9 @@ impl DocumentKind {
     #[must_use]
     pub fn recognize(bytes: &[u8]) -> Option<Self> {
         let opening = text::valid_opening(&bytes[..bytes.len().min(OPENING)]);
+        if opening.trim_start().starts_with('<') {
+            return Some(Self::HistFactory);
+        }
         first_keys(opening, |is_list, key| {
             let found = KINDS.iter().find(|kind| kind.is_list == is_list && kind.keys.contains(&key))?;
             Some(found.kind)
@@ -216,8 +231,15 @@ mod tests {
     }
 
     #[test]
+    fn xml_is_recognized_by_its_first_character() {
+        for text in ["<Combination/>", "\u{feff}\n <!DOCTYPE Combination SYSTEM 'a.dtd'>", "<?xml version='1.0'?>"] {
+            assert_eq!(DocumentKind::recognize(text.as_bytes()), Some(DocumentKind::HistFactory), "{text}");
+        }
+    }
+
+    #[test]
     fn documents_of_no_kind_are_not_recognized() {
-        for text in ["", "{", "[", "[]", "{}", "[[{\"op\": 1}]]", "3", "<xml/>", "{\"a\": 1", "{\"a\" 1}", "\u{fffd}"] {
+        for text in ["", "{", "[", "[]", "{}", "[[{\"op\": 1}]]", "3", "{\"a\": 1", "{\"a\" 1}", "\u{fffd}"] {
             assert_eq!(DocumentKind::recognize(text.as_bytes()), None, "{text}");
         }
         assert_eq!(DocumentKind::recognize(b"\xff{\"channels\": []}"), None);

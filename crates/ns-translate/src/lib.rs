@@ -1,5 +1,5 @@
-//! Reads documents to workspaces and writes them back: pyhf JSON, JSON patches, patch sets, digests
-//! and files of toys.
+//! Reads documents to workspaces and writes them back: pyhf JSON, HistFactory XML, JSON patches,
+//! patch sets, digests and files of toys.
 //!
 //! [`load`] is the usual entry point: it reads a workspace from a file or standard input,
 //! compressed or not, and applies its patches. The result is an [`ns_core::spec::Workspace`], as
@@ -55,10 +55,10 @@
 //! | entry points | `load` over `format`, the table of readers and writers |
 //! | all errors | `error` |
 //! | documents of several parts | `patchset`, `workspace` |
-//! | workspaces and patches | `patch`, `pyhf` |
+//! | workspaces and patches | `histfactory`, `patch`, `pyhf` |
 //! | a text with its digest | `document_text` |
 //! | documents | `digest`, `fits`, `kind` (how each is recognised), `number_table`, `points`, `toys` |
-//! | syntax | `yaml`, then `json` |
+//! | syntax | `xml`, `yaml`, then `json` |
 //! | bytes | `source`, `text` |
 //! | tools | `hint`, `message`, `place`, `whole_file` |
 
@@ -75,6 +75,7 @@ mod error;
 mod fits;
 mod format;
 mod hint;
+mod histfactory;
 mod json;
 mod kind;
 mod load;
@@ -84,19 +85,24 @@ mod place;
 mod points;
 mod source;
 mod text;
+mod xml;
 mod yaml;
 
 pub use document_text::DocumentText;
 pub use error::DocumentError;
 pub use fits::{FitDocument, FitOrigin, fit_checksums, read_fit};
-pub use format::{read_document, write_document};
+pub use format::{ReadDocument, read_document, write_document};
+pub use histfactory::{HistFactoryError, HistFactoryProblem};
 pub use json::{FoundValue, JsonError, SyntaxProblem, python_json};
 pub use kind::{DocumentKind, WrongDocumentError};
-pub use load::{LoadRequest, LoadedWorkspace, load, load_document, load_document_with};
+pub use load::{
+    LoadRequest, LoadedWorkspace, WorkspaceText, load, load_document, load_document_with, read_workspace_text,
+};
 pub use message::full_message;
 pub use number_table::{NumberTable, NumberTableError, read_number_table};
 pub use place::{DocumentPlace, TextPosition};
 pub use points::{PointsError, read_points};
 pub use source::{DocumentSource, SourceError, read_bytes};
 pub use text::NotUtf8Error;
+pub use xml::XmlError;
 pub use yaml::{YamlError, YamlFeature};

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::document_text::DocumentText;
 use crate::error::DocumentError;
-use crate::format::read_document;
+use crate::format::{ReadDocument, read_document, write_document};
+use crate::kind::DocumentKind;
 use crate::patch::{self, Patch};
 use crate::patchset::{PatchSet, PatchSetError};
 use crate::pyhf;
@@ -38,10 +39,60 @@ impl LoadRequest {
 pub struct LoadedWorkspace {
     /// The workspace.
     pub workspace: Workspace,
-    /// The text of the document, with the patches applied.
+    /// The text of the document, with the patches applied; for a document that is not JSON, that of
+    /// the workspace as pyhf JSON.
     pub document: DocumentText,
     /// The files that it was read from; `None` for text in memory.
     pub origin: Option<LoadRequest>,
+    /// Further files that the document names and that were read.
+    pub files: Vec<PathBuf>,
+    /// What the workspace does not have of the document, or has otherwise than its format says.
+    pub warnings: Vec<String>,
+}
+
+impl LoadedWorkspace {
+    /// Returns a workspace that was read from the JSON text `document`, which was in memory.
+    #[must_use]
+    pub fn from_memory(workspace: Workspace, document: DocumentText) -> Self {
+        Self { workspace, document, origin: None, files: Vec::new(), warnings: Vec::new() }
+    }
+}
+
+/// A workspace as JSON text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkspaceText {
+    /// The bytes of a JSON document, or those that describe the workspace of another one.
+    pub bytes: Vec<u8>,
+    /// What the text does not have of the document, or has otherwise than its format says.
+    pub warnings: Vec<String>,
+}
+
+/// Reads the bytes of a document; one that is not JSON is read as a workspace and written as pyhf
+/// JSON.
+///
+/// # Errors
+///
+/// A document that cannot be read. JSON is not parsed.
+pub fn read_workspace_text(source: &DocumentSource) -> Result<WorkspaceText, DocumentError> {
+    let bytes = read_bytes(source)?;
+    Ok(match read_unless_json(&bytes, source)? {
+        None => WorkspaceText { bytes, warnings: Vec::new() },
+        Some(read) => WorkspaceText { bytes: pyhf_text(&read), warnings: read.warnings },
+    })
+}
+
+/// Reads a document of a kind that is not JSON; returns `None` for all others.
+fn read_unless_json(bytes: &[u8], source: &DocumentSource) -> Result<Option<ReadDocument>, DocumentError> {
+    match DocumentKind::recognize(bytes) {
+        Some(kind) if !kind.is_json() => {
+            read_document(bytes, source).map(Some).map_err(|error| error.in_file(&source.name()))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn pyhf_text(read: &ReadDocument) -> Vec<u8> {
+    write_document(&read.workspace, DocumentKind::Workspace).unwrap_or_default().into_bytes()
 }
 
 /// Reads a document, applies the patches, and returns the workspace.
@@ -88,13 +139,11 @@ pub fn load_document_with(
 ) -> Result<LoadedWorkspace, DocumentError> {
     let name = request.workspace.name();
     let bytes = read_bytes(&request.workspace)?;
-    let origin = Some(request.clone());
+    let converted = read_unless_json(&bytes, &request.workspace)?;
     if request.patches.is_empty() && request.patchset.is_none() {
-        let document = DocumentText::new(bytes);
-        begin(&document);
-        let read = read_document(document.bytes(), &request.workspace);
-        return Ok(LoadedWorkspace { workspace: read.map_err(|error| error.in_file(&name))?, document, origin });
+        return load_unpatched(request, bytes, converted, begin);
     }
+    let bytes = converted.as_ref().map_or(bytes, pyhf_text);
     let mut document = pyhf::read_value(&bytes).map_err(|error| DocumentError::from(error).in_file(&name))?;
     if let Some((path, patch_name)) = &request.patchset {
         apply_from_set(&mut document, &bytes, path, patch_name)?;
@@ -106,7 +155,25 @@ pub fn load_document_with(
     let workspace = pyhf::from_value(&document).map_err(|error| DocumentError::from(error).in_file(&patched))?;
     let document = DocumentText::new(document.to_string().into_bytes());
     begin(&document);
-    Ok(LoadedWorkspace { workspace, document, origin })
+    let ReadDocument { files, warnings, .. } = converted.unwrap_or_default();
+    Ok(LoadedWorkspace { workspace, document, origin: Some(request.clone()), files, warnings })
+}
+
+/// Reads a document without patches; `converted` is the workspace of one that is not JSON.
+fn load_unpatched(
+    request: &LoadRequest,
+    bytes: Vec<u8>,
+    converted: Option<ReadDocument>,
+    begin: impl FnOnce(&DocumentText),
+) -> Result<LoadedWorkspace, DocumentError> {
+    let document = DocumentText::new(converted.as_ref().map_or(bytes, pyhf_text));
+    begin(&document);
+    let read = match converted {
+        Some(read) => Ok(read),
+        None => read_document(document.bytes(), &request.workspace),
+    };
+    let ReadDocument { workspace, files, warnings } = read.map_err(|error| error.in_file(&request.workspace.name()))?;
+    Ok(LoadedWorkspace { workspace, document, origin: Some(request.clone()), files, warnings })
 }
 
 fn apply_from_set(

@@ -39,8 +39,8 @@ impl NotUtf8Error {
     pub(crate) fn hint(&self) -> &'static str {
         match self.kind {
             Some("a ROOT file") => {
-                "`nextstat xml2json` converts HistFactory XML with its ROOT files; `nextstat.histograms` makes a \
-                 workspace of histograms"
+                "of HistFactory XML, name the file of the combination; `nextstat.histograms` makes a workspace of \
+                 histograms"
             }
             Some("a zip archive") => "extract it, and name the workspace in it",
             _ => "workspaces are JSON text, plain or compressed as .gz or .zst",

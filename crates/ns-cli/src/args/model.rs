@@ -2,13 +2,15 @@
 
 use super::values::{InterpolationRule, interpolation_rule, source, threads};
 use crate::error::CliError;
+use crate::output::reporter;
 use clap::{Args, ValueEnum};
 use nextstat::CompiledModel;
 use ns_core::interpolate::Interpolation;
 use ns_core::{CompileError, CompileOptions, PoiChoice};
 use ns_translate::workspace::WorkspaceDocument;
 use ns_translate::{
-    DocumentError, DocumentSource, DocumentText, LoadRequest, LoadedWorkspace, load_document_with, read_bytes,
+    DocumentError, DocumentSource, DocumentText, LoadRequest, LoadedWorkspace, WorkspaceText, load_document_with,
+    read_workspace_text,
 };
 use std::io::{self, IsTerminal};
 use std::num::NonZeroUsize;
@@ -17,8 +19,8 @@ use std::path::PathBuf;
 /// Where a workspace is.
 #[derive(Debug, Args)]
 pub(crate) struct SourceArgs {
-    /// Workspace: pyhf JSON, plain or compressed as .gz or .zst; `-`, or no workspace, reads
-    /// standard input
+    /// Workspace: pyhf JSON, or a combination in HistFactory XML, plain or compressed as .gz or
+    /// .zst; `-`, or no workspace, reads standard input
     #[arg(value_name = "WORKSPACE", value_parser = source())]
     workspace: Option<DocumentSource>,
 
@@ -47,7 +49,8 @@ impl SourceArgs {
 
 /// Reads the workspace in `source` for a verb that rewrites it.
 fn rewritable(source: &DocumentSource) -> Result<WorkspaceDocument, CliError> {
-    let bytes = read_bytes(source)?;
+    let WorkspaceText { bytes, warnings } = read_workspace_text(source)?;
+    warnings.iter().for_each(|text| reporter::warning(text));
     WorkspaceDocument::from_bytes(&bytes)
         .map_err(|error| CliError::NotRewritable(DocumentError::from(error).in_file(&source.name())))
 }
@@ -100,7 +103,9 @@ impl InputArgs {
         let is_patched = patchset.is_some() || !self.patch.is_empty();
         let name = if is_patched { format!("{}, patched", workspace.name()) } else { workspace.name() };
         let request = LoadRequest { workspace, patches: self.patch.clone(), patchset };
-        Ok((load_document_with(&request, begin)?, name))
+        let loaded = load_document_with(&request, begin)?;
+        loaded.warnings.iter().for_each(|text| reporter::warning(text));
+        Ok((loaded, name))
     }
 }
 

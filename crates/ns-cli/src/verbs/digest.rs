@@ -5,11 +5,12 @@ use crate::args::files::Files;
 use crate::args::named_or_piped;
 use crate::args::values::source;
 use crate::error::CliError;
+use crate::output::reporter::warning;
 use crate::output::{OutputArgs, write_json, write_text};
 use crate::status::Status;
 use clap::Args;
 use ns_translate::digest::{DigestAlgorithm, digest};
-use ns_translate::{DocumentError, DocumentSource, read_bytes};
+use ns_translate::{DocumentError, DocumentSource, WorkspaceText, read_workspace_text};
 
 /// Arguments of `digest`.
 #[derive(Debug, Args)]
@@ -60,7 +61,8 @@ impl Command for DigestArgs {
             }
         }
         let source = named_or_piped(self.named())?;
-        let bytes = read_bytes(&source)?;
+        let WorkspaceText { bytes, warnings } = read_workspace_text(&source)?;
+        warnings.iter().for_each(|text| warning(text));
         let digest = |algorithm: &DigestAlgorithm| Ok((algorithm.as_str(), digest(&bytes, *algorithm)?));
         let digests: Vec<(&str, String)> = algorithms
             .iter()

@@ -11,7 +11,7 @@ use crate::status::Status;
 use clap::{Args, Subcommand};
 use nextstat::patchsets;
 use ns_translate::patchset::{PatchContents, PatchEntry, PatchSet};
-use ns_translate::{DocumentError, DocumentSource, pyhf, read_bytes};
+use ns_translate::{DocumentError, DocumentSource, pyhf, read_bytes, read_workspace_text};
 
 /// Arguments of `patchset`.
 #[derive(Debug, Args)]
@@ -141,7 +141,7 @@ fn read_both(workspace: &DocumentSource, set: &DocumentSource) -> Result<(Vec<u8
     if *workspace == DocumentSource::Stdin && *set == DocumentSource::Stdin {
         return Err(CliError::TwoFromStdin);
     }
-    Ok((read_bytes(workspace)?, read(set)?))
+    Ok((read_workspace_text(workspace)?.bytes, read(set)?))
 }
 
 fn list(args: &SetArgs) -> Result<Status, CliError> {

@@ -86,15 +86,22 @@ fn pages() -> Vec<PathBuf> {
 fn work_folder(page: &Path) -> PathBuf {
     let name = page.strip_prefix(ROOT).unwrap_or(page).with_extension("").to_string_lossy().replace(['/', '\\'], "-");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("page-{name}-{}", std::process::id()));
-    std::fs::create_dir_all(folder.join("examples")).expect("a writable target folder");
-    for entry in std::fs::read_dir(Path::new(ROOT).join("examples")).expect("the repository has examples") {
+    copy_inputs(&folder, "examples");
+    copy_inputs(&folder, "examples/histfactory");
+    folder
+}
+
+/// Copies what commands read from a folder of the repository.
+fn copy_inputs(folder: &Path, inner: &str) {
+    std::fs::create_dir_all(folder.join(inner)).expect("a writable target folder");
+    for entry in std::fs::read_dir(Path::new(ROOT).join(inner)).expect("the repository has examples") {
         let path = entry.expect("a readable folder").path();
-        if path.extension().is_some_and(|extension| extension == "json" || extension == "yml") {
-            let target = folder.join("examples").join(path.file_name().unwrap_or_default());
-            std::fs::copy(&path, target).expect("a writable target folder");
+        let is_input = |extension| ["json", "yml", "xml", "root"].iter().any(|input| extension == *input);
+        if path.extension().is_some_and(is_input) {
+            std::fs::copy(&path, folder.join(inner).join(path.file_name().unwrap_or_default()))
+                .expect("a writable target folder");
         }
     }
-    folder
 }
 
 fn steps(page: &Path) -> Vec<Step> {

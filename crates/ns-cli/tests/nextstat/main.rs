@@ -8,6 +8,7 @@ mod exclusion;
 mod files;
 mod fits;
 mod gallery;
+mod histfactory;
 mod in_python;
 mod layers;
 mod plausible_mistakes;

@@ -11,8 +11,16 @@ const MISTAKES: &[Mistake] = &[
     ("fit missing.json", 2, &["cannot read `missing.json`"]),
     ("fit README.md", 2, &["in `README.md`: expected a value, found `#` at line 1", "hint: this is not JSON"]),
     ("fit config.yml", 2, &["in `config.yml`", "hint: this is not JSON; `nextstat build` makes a workspace"]),
-    ("fit histograms.root", 2, &["is a ROOT file, not JSON", "hint: `nextstat xml2json` converts"]),
-    ("fit combination.xml", 2, &["found `<` at line 1", "`nextstat xml2json`"]),
+    (
+        "fit histograms.root",
+        2,
+        &["is a ROOT file, not JSON", "hint: of HistFactory XML, name the file of the combination"],
+    ),
+    (
+        "fit combination.xml",
+        2,
+        &["`Combination` has no element `Input` at line 2, column 1", "hint: `<Input>channel.xml</Input>`"],
+    ),
     ("fit hs3.json", 2, &["expected a pyhf workspace, found an HS3 document"]),
     ("fit -", 2, &["in standard input: the document is empty", "hint: name a file, or pipe a document in"]),
     ("fit shaeps.json", 2, &["cannot read `shaeps.json`", "hint: did you mean `shapes.json`?"]),

@@ -17,6 +17,7 @@ fn examples(arguments: &[&str]) -> Run {
 
 /// Runs that write a document of every schema, but for `contours`, which Python alone writes.
 const RUNS: &[&[&str]] = &[
+    &["fit", "histfactory/combination.xml"],
     &["fit", "shapes.json", "--minos", "--multi-start=2", "--covariance", "--correlation"],
     &["fit", "background.json", "--poi", "none", "--fix", "norm_ttbar=1", "--bounds", "theory_ttbar=-2:2"],
     &["fit", "shapes.json", "--asimov=2"],
@@ -103,7 +104,7 @@ const OPTIONAL: &[(&str, &[&str])] = &[
     ("/provenance/grid", &["command"]),
     ("/grid/workspace", &["file"]),
     ("/grid/patchset", &["file"]),
-    ("/provenance/workspace", &["file", "patches", "patchset"]),
+    ("/provenance/workspace", &["file", "files", "patches", "patchset"]),
     ("/provenance/patchset", &["file"]),
     ("/provenance/data", &["fit"]),
     ("/provenance/workspaces/0", &["file"]),

@@ -8,10 +8,10 @@ const LAYERS: &[&[&str]] = &[
     &["hint", "message", "place", "whole_file"],
     &["text", "source"],
     &["json"],
-    &["yaml"],
+    &["xml", "yaml"],
     &["digest", "fits", "kind", "number_table", "points", "toys"],
     &["document_text"],
-    &["patch", "pyhf"],
+    &["histfactory", "patch", "pyhf"],
     &["patchset", "workspace"],
     &["error"],
     // The entry points.

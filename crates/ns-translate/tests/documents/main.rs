@@ -3,6 +3,8 @@
 mod combinations;
 mod digests;
 mod gallery;
+mod histfactory;
+mod histfactory_against_root;
 mod layers;
 mod loading;
 mod patch_sets;
