@@ -9,15 +9,29 @@ use ns_testkit::random::Random;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// Inputs per kind of document: workspaces, patches, patch sets, correlation maps.
-const INPUTS: [usize; 4] = [30_000, 10_000, 10_000, 10_000];
+/// Inputs per kind of document: workspaces, patches, patch sets, correlation maps, XML, ROOT files.
+const INPUTS: [usize; 6] = [30_000, 10_000, 10_000, 10_000, 10_000, 10_000];
+
+/// Seeds that are larger make the run slow.
+const SEED_LIMIT: usize = 30_000;
 
 fn seeds(kind: &str) -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/fuzz").join(kind);
+    match kind {
+        "xml" => [seeds_in("histfactory", Some("xml")), seeds_in("histfactory/channels", Some("xml"))].concat(),
+        "root_file" => seeds_in("root", Some("root")),
+        kind => seeds_in(&format!("fuzz/{kind}"), None),
+    }
+}
+
+/// Returns the files of a folder of the test data, with one extension if it is given.
+fn seeds_in(folder: &str, extension: Option<&str>) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(folder);
     let entries = std::fs::read_dir(&folder).expect("a folder of seeds");
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("a readable folder").path()).collect();
+    paths.retain(|path| extension.is_none_or(|wanted| path.extension().is_some_and(|found| found == wanted)));
     paths.sort();
-    paths.iter().map(|path| std::fs::read(path).expect("a readable seed")).collect()
+    let seeds = paths.iter().map(|path| std::fs::read(path).expect("a readable seed"));
+    seeds.filter(|seed| seed.len() < SEED_LIMIT).collect()
 }
 
 /// Runs `body` on the seeds and on `inputs` mutations of them, and returns how many end at each
@@ -56,6 +70,18 @@ fn no_patch_violates_an_invariant() {
 fn no_patch_set_violates_an_invariant() {
     let reached = run("patchset", INPUTS[2], ns_fuzz::patchset);
     assert!(reached[FuzzStage::Fitted as usize] > INPUTS[2] / 10, "too few of the mutations reach a fit: {reached:?}");
+}
+
+#[test]
+fn no_histfactory_xml_violates_an_invariant() {
+    let reached = run("xml", INPUTS[4], ns_fuzz::xml);
+    assert!(reached[FuzzStage::Fitted as usize] > INPUTS[4] / 20, "too few of the mutations reach a fit: {reached:?}");
+}
+
+#[test]
+fn no_root_file_violates_an_invariant() {
+    let reached = run("root_file", INPUTS[5], ns_fuzz::root_file);
+    assert!(reached[FuzzStage::Compiled as usize] > INPUTS[5] / 4, "too few histograms are read: {reached:?}");
 }
 
 #[test]
