@@ -62,14 +62,9 @@ impl<'a> MeasurementReader<'a> {
             self.setting(setting);
         }
         self.finish_elements()?;
-        let clip = if parameters.systematics.iter().any(|systematic| systematic.has_histo) {
-            Clipping { templates: None, ..Clipping::default() }
-        } else {
-            Clipping::default()
-        };
         let (name, poi) = (written.name.clone(), self.poi());
         self.remark_lumi();
-        Ok(Measurement { name, poi, parameters: std::mem::take(&mut self.configs), clip })
+        Ok(Measurement { name, poi, parameters: std::mem::take(&mut self.configs), clip: Clipping::default() })
     }
 
     fn remark(&mut self, text: String, place: &DocumentPlace) {

@@ -18,7 +18,7 @@ const TWICE_NLL: f64 = 1e-9;
 /// ROOT has a Gaussian of width 100, normalised in -10 … 10, which is flat to this.
 const FLAT: f64 = 1e-6;
 
-/// The compiler refuses workspaces whose templates are cut off at zero, as ROOT has them.
+/// Models here do not cut off templates at zero, as ROOT does; the page on HistFactory XML says so.
 const LEFT_OUT: &[&str] = &["clipped"];
 
 fn folder() -> PathBuf {
