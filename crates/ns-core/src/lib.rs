@@ -53,6 +53,7 @@ pub mod constraint;
 pub mod curvature;
 pub mod double_double;
 pub mod expected;
+pub mod formula;
 pub mod interpolate;
 pub mod likelihood;
 pub mod model;
