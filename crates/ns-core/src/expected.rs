@@ -15,12 +15,18 @@ use crate::scalar::Scalar;
 /// templates in model order.
 #[must_use]
 pub fn cell_yields<S: Scalar>(model: &Model, params: &[S]) -> Vec<S> {
-    (0..model.n_templates()).flat_map(|template| template_yields(model, template, params)).collect()
+    let extended = &*model.extended(params);
+    (0..model.n_templates()).flat_map(|template| yields_at(model, template, extended)).collect()
 }
 
 /// Returns the yields of `template` at `params` (P): one entry per bin.
 #[must_use]
 pub fn template_yields<S: Scalar>(model: &Model, template: usize, params: &[S]) -> Vec<S> {
+    yields_at(model, template, &model.extended(params))
+}
+
+/// Returns the yields of `template` at the extended point `params`.
+fn yields_at<S: Scalar>(model: &Model, template: usize, params: &[S]) -> Vec<S> {
     let nominal = &model.values(model.layout.nominal)[model.part(model.layout.template_cell, template)];
     let mut yields: Vec<S> = nominal.iter().map(|&n| S::from(n)).collect();
     shift(model, template, params, &mut yields);
@@ -36,8 +42,10 @@ pub fn template_yields<S: Scalar>(model: &Model, template: usize, params: &[S]) 
     yields
 }
 
-/// Adds the histosys shifts of `template` to its nominal `yields`.
+/// Adds the histosys shifts and the morphing terms of `template` to its nominal `yields`, at the
+/// extended point `params` (P + D).
 pub(crate) fn shift<S: Scalar>(model: &Model, template: usize, params: &[S], yields: &mut [S]) {
+    morph(model, template, params, yields);
     let cell_starts = model.table(model.layout.histosys_cell);
     let (up, down) = (model.values(model.layout.histosys_up), model.values(model.layout.histosys_down));
     for entry in model.part(model.layout.template_histosys, template) {
@@ -47,6 +55,17 @@ pub(crate) fn shift<S: Scalar>(model: &Model, template: usize, params: &[S], yie
         for (bin, y) in yields.iter_mut().enumerate() {
             let cell = cell_starts[entry] as usize + bin;
             *y = y.clone() + p.clone() * S::from(up[cell]) + q.clone() * S::from(down[cell]);
+        }
+    }
+}
+
+/// Adds the morphing terms of `template` to its nominal `yields`.
+pub(crate) fn morph<S: Scalar>(model: &Model, template: usize, params: &[S], yields: &mut [S]) {
+    let (cells, terms) = (model.table(model.layout.morphing_cell), model.values(model.layout.morphing));
+    for entry in model.part(model.layout.template_morphing, template) {
+        let coefficient = &params[model.table(model.layout.morphing_param)[entry] as usize];
+        for (bin, y) in yields.iter_mut().enumerate() {
+            *y = y.clone() + coefficient.clone() * S::from(terms[cells[entry] as usize + bin]);
         }
     }
 }

@@ -39,7 +39,8 @@
 //! * Documents and models: [`spec`] (as written), [`mod@compile`] (checks, names to indices),
 //!   [`model`] and [`parameters`] (as meant), [`check`] (suspicious properties), [`summary`]
 //!   (contents), [`similarity`] ("did you mean").
-//! * Formulas: [`interpolate`] and [`response`] (systematics), [`poisson`], [`constraint`] (terms
+//! * Formulas of a document: [`formula`] (text to derivatives), [`derived`] (what they compute).
+//! * Mathematics: [`interpolate`] and [`response`] (systematics), [`poisson`], [`constraint`] (terms
 //!   of auxiliary data), [`expected`] (λ), [`likelihood`], [`sensitivity`] (derivatives of yields),
 //!   [`nonlinearity`] (where second minima can be).
 //! * Numbers: [`scalar`] (dual numbers), [`taylor`] (derivatives along a line), [`double_double`].
@@ -51,6 +52,7 @@ pub mod check;
 pub mod compile;
 pub mod constraint;
 pub mod curvature;
+pub mod derived;
 pub mod double_double;
 pub mod expected;
 pub mod formula;

@@ -9,6 +9,7 @@
 //! parameters.
 
 use crate::constraint::Constraint;
+use crate::derived::DerivedQuantities;
 use crate::interpolate::Interpolation;
 use crate::nonlinearity::Nonlinearity;
 use crate::parameters::Parameters;
@@ -44,9 +45,9 @@ pub struct ModelLayout {
     pub template_sample: TableSpan,
     /// First cell (template bin) of each template (T + 1).
     pub template_cell: TableSpan,
-    /// First scale modifier (normfactor, lumi) of each template (T + 1).
+    /// First scale modifier (normfactor, lumi, formula) of each template (T + 1).
     pub template_scale: TableSpan,
-    /// Parameter of each scale modifier.
+    /// Factor of each scale modifier: a parameter, or P plus a derived quantity.
     pub scale_param: TableSpan,
     /// First normsys of each template (T + 1).
     pub template_normsys: TableSpan,
@@ -62,6 +63,13 @@ pub struct ModelLayout {
     pub histosys_response: TableSpan,
     /// First cell of each histosys in the template differences, and their number at the end.
     pub histosys_cell: TableSpan,
+    /// First morphing term of each template (T + 1).
+    pub template_morphing: TableSpan,
+    /// Coefficient of each morphing term: a parameter, or P plus a derived quantity.
+    pub morphing_param: TableSpan,
+    /// First cell of each morphing term in the templates that are added, and their number at the
+    /// end.
+    pub morphing_cell: TableSpan,
     /// First per-bin modifier (shapefactor, shapesys, staterror) of each template (T + 1).
     pub template_bin_factor: TableSpan,
     /// Parameter of the channel's first bin, for each per-bin modifier; bin i of the channel has
@@ -80,6 +88,8 @@ pub struct ModelLayout {
     pub histosys_up: TableSpan,
     /// Template at -1σ minus nominal, one per histosys cell.
     pub histosys_down: TableSpan,
+    /// What is added where the coefficient is 1, one per morphing cell.
+    pub morphing: TableSpan,
 }
 
 /// One data set: the observed counts, or those of a toy or of an Asimov data set.
@@ -120,6 +130,8 @@ pub struct Model {
     pub reals: Vec<f64>,
     /// The place of each table.
     pub layout: ModelLayout,
+    /// Quantities that formulas derive from the parameters.
+    pub derived: DerivedQuantities,
     /// How nonlinear the effect of each parameter is.
     pub nonlinearity: Nonlinearity,
 }

@@ -12,6 +12,7 @@
 //! Two parameters with nearly the same effect move against each other along a direction in which
 //! the λ' cancel and the λ'' do not: the bend of such a pair is that of this direction.
 
+use crate::expected::morph;
 use crate::interpolate::{HistoSysInterpolation, Jet, NormSysFactor, NormSysInterpolation};
 use crate::model::Model;
 use crate::response::{FactorRule, HistoSysResponse, NormSysResponse};
@@ -132,9 +133,10 @@ impl Effects {
     fn of(model: &Model) -> Self {
         let mut effects = Self { sums: vec![BendSums::default(); model.n_params()], ..Self::default() };
         let mut responses = Responses::new(model);
+        let start = model.extended(&model.parameters.init);
         for channel in 0..model.channels.len() {
-            let nominal = nominal_counts(model, channel);
-            responses.set(model, channel);
+            let nominal = nominal_counts(model, channel, &start);
+            responses.set(model, channel, &start);
             effects.add_channel(model.channel_bins(channel).start, &nominal, &responses);
         }
         effects
@@ -216,19 +218,20 @@ fn add(sums: &mut BendSums, response: &BinResponse, nominal: f64) {
 
 /// Returns the expected counts of `channel` at the nominal point, with scale factors at their
 /// starting values.
-fn nominal_counts(model: &Model, channel: usize) -> Vec<f64> {
+fn nominal_counts(model: &Model, channel: usize, start: &[f64]) -> Vec<f64> {
     let mut total = vec![0.0; model.channel_bins(channel).len()];
     for template in model.channel_templates(channel) {
-        let scale = nominal_scale(model, template);
-        let cells = model.part(model.layout.template_cell, template);
-        total.iter_mut().zip(&model.values(model.layout.nominal)[cells]).for_each(|(sum, y)| *sum += scale * y);
+        let scale = nominal_scale(model, template, start);
+        let mut yields = model.values(model.layout.nominal)[model.part(model.layout.template_cell, template)].to_vec();
+        morph(model, template, start, &mut yields);
+        total.iter_mut().zip(&yields).for_each(|(sum, y)| *sum += scale * y);
     }
     total
 }
 
-fn nominal_scale(model: &Model, template: usize) -> f64 {
+fn nominal_scale(model: &Model, template: usize, start: &[f64]) -> f64 {
     let params = &model.table(model.layout.scale_param)[model.part(model.layout.template_scale, template)];
-    params.iter().map(|&param| model.parameters.init[param as usize]).product()
+    params.iter().map(|&param| start[param as usize]).product()
 }
 
 /// The responses of a channel's bins to the parameters of its systematics.
@@ -250,19 +253,22 @@ impl Responses {
         Self { params: Vec::new(), bins: Vec::new(), place: vec![usize::MAX; model.n_params()], up, down }
     }
 
-    /// Computes the responses of `channel`.
-    fn set(&mut self, model: &Model, channel: usize) {
+    /// Computes the responses of `channel` around the extended point `start` (P + D).
+    fn set(&mut self, model: &Model, channel: usize, start: &[f64]) {
         self.params.drain(..).for_each(|param| self.place[param as usize] = usize::MAX);
         self.bins.clear();
         for template in model.channel_templates(channel) {
-            self.add_template(model, template);
+            self.add_template(model, template, start);
         }
     }
 
-    fn add_template(&mut self, model: &Model, template: usize) {
+    fn add_template(&mut self, model: &Model, template: usize, start: &[f64]) {
         let layout = model.layout;
         let nominal = &model.values(layout.nominal)[model.part(layout.template_cell, template)];
-        let scale = nominal_scale(model, template);
+        let scale = nominal_scale(model, template, start);
+        let mut nominal = nominal.to_vec();
+        morph(model, template, start, &mut nominal);
+        let nominal = &nominal;
         let (lo, hi) = (model.values(layout.normsys_lo), model.values(layout.normsys_hi));
         for entry in model.part(layout.template_normsys, template) {
             let row = self.row(model.table(layout.normsys_param)[entry], nominal.len());

@@ -4,6 +4,7 @@
 //! factor is the product of everything else: products from the left and from the right, no
 //! division, so that the derivative is right for a factor of zero too.
 
+use crate::derived::{DerivativeOrder, DerivedPoint};
 use crate::expected::{shift, template_yields};
 use crate::interpolate::{Jet, NormSysFactor};
 use crate::model::Model;
@@ -30,8 +31,10 @@ impl DerivativeColumns {
                 (layout.template_scale, layout.scale_param),
                 (layout.template_normsys, layout.normsys_param),
                 (layout.template_histosys, layout.histosys_param),
+                (layout.template_morphing, layout.morphing_param),
             ] {
-                columns.shared.extend(&model.table(params)[model.part(starts, template)]);
+                let indices = &model.table(params)[model.part(starts, template)];
+                columns.shared.extend(indices.iter().flat_map(|&index| model.parameters_of(index)));
             }
             let firsts = model.part(layout.template_bin_factor, template);
             columns.per_bin.extend(&model.table(layout.bin_factor_param)[firsts]);
@@ -90,6 +93,8 @@ pub fn derivatives(
     yields: &mut [f64],
     out: &mut [f64],
 ) {
+    let chain = Chain::of(model, template, params);
+    let params = &chain.at.extended[..];
     let n_bins = yields.len();
     assert_eq!(out.len(), columns.len() * n_bins);
     out.fill(0.0);
@@ -100,10 +105,12 @@ pub fn derivatives(
     let gamma = |k: usize, bin: usize| params[firsts[k] as usize + bin];
     let gammas: Vec<f64> = (0..n_bins).map(|bin| (0..firsts.len()).map(|k| gamma(k, bin)).product()).collect();
     for (param, derivative, others) in factors.each() {
-        let column = &mut out[columns.of_shared(param) * n_bins..][..n_bins];
-        for bin in 0..n_bins {
-            column[bin] += yields[bin] * gammas[bin] * (derivative * others);
-        }
+        chain.each(param, |argument, rate| {
+            let column = &mut out[columns.of_shared(argument) * n_bins..][..n_bins];
+            for bin in 0..n_bins {
+                column[bin] += yields[bin] * gammas[bin] * (derivative * rate * others);
+            }
+        });
     }
     for (k, &first) in firsts.iter().enumerate() {
         let column = &mut out[columns.of_per_bin(first) * n_bins..][..n_bins];
@@ -113,7 +120,9 @@ pub fn derivatives(
         }
     }
     add_shift_derivatives(model, template, params, &mut |param, bin, derivative| {
-        out[columns.of_shared(param) * n_bins + bin] += derivative * factors.product * gammas[bin];
+        chain.each(param, |argument, rate| {
+            out[columns.of_shared(argument) * n_bins + bin] += derivative * rate * factors.product * gammas[bin];
+        });
     });
     for (bin, y) in yields.iter_mut().enumerate() {
         *y *= (0..firsts.len()).fold(factors.product, |product, k| product * gamma(k, bin));
@@ -164,17 +173,55 @@ fn nonlinear_parameters(model: &Model, template: usize) -> Vec<u32> {
     let layout = &model.layout;
     let of = |starts, params| model.table(params)[model.part(starts, template)].iter().copied();
     let normsys = of(layout.template_normsys, layout.normsys_param);
+    let scales = of(layout.template_scale, layout.scale_param);
+    let coefficients = scales.chain(of(layout.template_morphing, layout.morphing_param));
+    let derived = coefficients.filter(|&index| index as usize >= model.n_params());
     let mut found: Vec<u32> = normsys.chain(of(layout.template_histosys, layout.histosys_param)).collect();
+    found.extend(derived.flat_map(|index| model.parameters_of(index)));
     found.sort_unstable();
     found.dedup();
     found
 }
 
-/// Calls `add` with each histosys parameter, each bin, and the derivative of the shift there.
+/// The extended point of a template, with the derivatives of the derived quantities that it uses.
+struct Chain<'a> {
+    model: &'a Model,
+    at: DerivedPoint,
+}
+
+impl<'a> Chain<'a> {
+    fn of(model: &'a Model, template: usize, params: &[f64]) -> Self {
+        let layout = &model.layout;
+        let mut at = DerivedPoint::new(&model.derived);
+        let is_derived = |span, starts| {
+            model.table(span)[model.part(starts, template)].iter().any(|&index| index as usize >= model.n_params())
+        };
+        let are_used = is_derived(layout.scale_param, layout.template_scale)
+            || is_derived(layout.morphing_param, layout.template_morphing);
+        at.set(&model.derived, params, if are_used { DerivativeOrder::Gradients } else { DerivativeOrder::Values });
+        Self { model, at }
+    }
+
+    /// Calls `visit` with each parameter that index `index` of the extended point depends on, and
+    /// the derivative with respect to it.
+    fn each(&self, index: u32, mut visit: impl FnMut(u32, f64)) {
+        let Some(d) = (index as usize).checked_sub(self.model.n_params()) else { return visit(index, 1.0) };
+        let arguments = self.model.derived.tapes[d].arguments();
+        arguments.iter().zip(&self.at.expansions[d].gradient).for_each(|(&argument, &rate)| visit(argument, rate));
+    }
+}
+
+/// Calls `add` with each histosys parameter and each coefficient of a morphing term, each bin, and
+/// the derivative of the shift there.
 fn add_shift_derivatives(model: &Model, template: usize, params: &[f64], add: &mut dyn FnMut(u32, usize, f64)) {
     let layout = &model.layout;
     let (up, down) = (model.values(layout.histosys_up), model.values(layout.histosys_down));
     let n_bins = model.part(layout.template_cell, template).len();
+    for entry in model.part(layout.template_morphing, template) {
+        let index = model.table(layout.morphing_param)[entry];
+        let terms = &model.values(layout.morphing)[model.part(layout.morphing_cell, entry)];
+        terms.iter().enumerate().for_each(|(bin, term)| add(index, bin, *term));
+    }
     for entry in model.part(layout.template_histosys, template) {
         let param = model.table(layout.histosys_param)[entry];
         let first = model.table(layout.histosys_cell)[entry] as usize;

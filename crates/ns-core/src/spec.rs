@@ -61,7 +61,7 @@ pub struct ModifierInterpolation {
     pub scale: Option<f64>,
 }
 
-/// The seven kinds of modifier and what each carries.
+/// The kinds of modifier and what each carries.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModifierData {
     /// A free multiplicative factor.
@@ -89,9 +89,40 @@ pub enum ModifierData {
     StatError(Vec<f64>),
     /// The integrated luminosity: a constrained factor whose numbers are in the measurement.
     Lumi,
+    /// A factor that is a formula of parameters.
+    Formula(Expression),
+    /// Shifts that are linear in formulas of parameters: yields are nominal + Σ formula · data.
+    Morphing(Vec<MorphingTerm>),
+}
+
+/// A formula as written.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Expression {
+    /// Its text, in the syntax of [`crate::formula`].
+    pub text: String,
+    /// What `@0`, `@1`, … or `x[0]`, `x[1]`, … in the text stand for; `None` if there are none.
+    pub parameters: Option<Vec<String>>,
+}
+
+impl Expression {
+    /// Returns the formula of `text` without a list of parameters.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), parameters: None }
+    }
+}
+
+/// One term of a morphing: a template and the formula that scales it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct MorphingTerm {
+    /// The coefficient, such as `c1*c2`.
+    pub coefficient: Expression,
+    /// What is added to the nominal yields where the coefficient is 1, one number per bin.
+    pub data: Vec<f64>,
 }
 
 /// The kinds of modifier, without their numbers, in the order in which pyhf lays out parameters.
+/// Parameters that only formulas name are laid out with those of normfactors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ModifierKind {
@@ -101,6 +132,10 @@ pub enum ModifierKind {
     Lumi,
     /// `normfactor`
     NormFactor,
+    /// `formula`
+    Formula,
+    /// `morphing`
+    Morphing,
     /// `normsys`
     NormSys,
     /// `shapefactor`
@@ -113,10 +148,12 @@ pub enum ModifierKind {
 
 impl ModifierKind {
     /// Every kind, in parameter order.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::HistoSys,
         Self::Lumi,
         Self::NormFactor,
+        Self::Formula,
+        Self::Morphing,
         Self::NormSys,
         Self::ShapeFactor,
         Self::ShapeSys,
@@ -130,6 +167,8 @@ impl ModifierKind {
             Self::HistoSys => "histosys",
             Self::Lumi => "lumi",
             Self::NormFactor => "normfactor",
+            Self::Formula => "formula",
+            Self::Morphing => "morphing",
             Self::NormSys => "normsys",
             Self::ShapeFactor => "shapefactor",
             Self::ShapeSys => "shapesys",
@@ -141,6 +180,15 @@ impl ModifierKind {
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
+}
+
+impl ModifierKind {
+    /// Returns `true` if the modifier has no parameter of its own: its name is that of the formula,
+    /// and its parameters are those that the formula names.
+    #[must_use]
+    pub fn has_formula(self) -> bool {
+        matches!(self, Self::Formula | Self::Morphing)
     }
 }
 
@@ -157,7 +205,17 @@ impl Modifier {
         Self { name: name.into(), data, interpolation: ModifierInterpolation::default() }
     }
 
-    /// Returns which of the seven kinds it is.
+    /// Returns its formulas: that of a formula modifier, the coefficients of a morphing.
+    pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
+        let (one, terms) = match &self.data {
+            ModifierData::Formula(expression) => (Some(expression), &[][..]),
+            ModifierData::Morphing(terms) => (None, &terms[..]),
+            _ => (None, &[][..]),
+        };
+        one.into_iter().chain(terms.iter().map(|term| &term.coefficient))
+    }
+
+    /// Returns which kind it is.
     #[must_use]
     pub fn kind(&self) -> ModifierKind {
         match self.data {
@@ -168,6 +226,8 @@ impl Modifier {
             ModifierData::ShapeFactor => ModifierKind::ShapeFactor,
             ModifierData::StatError(_) => ModifierKind::StatError,
             ModifierData::Lumi => ModifierKind::Lumi,
+            ModifierData::Formula(_) => ModifierKind::Formula,
+            ModifierData::Morphing(_) => ModifierKind::Morphing,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Counts and lists the contents of a workspace, as `pyhf inspect` does.
 
 use crate::compile::{CompileError, choose_measurement};
-use crate::spec::{ModifierKind, Workspace};
+use crate::formula::Formula;
+use crate::spec::{Modifier, ModifierKind, Workspace};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,7 +60,9 @@ impl ConstraintKind {
     #[must_use]
     pub fn of(kind: ModifierKind) -> Self {
         match kind {
-            ModifierKind::NormFactor | ModifierKind::ShapeFactor => Self::Unconstrained,
+            ModifierKind::NormFactor | ModifierKind::ShapeFactor | ModifierKind::Formula | ModifierKind::Morphing => {
+                Self::Unconstrained
+            }
             ModifierKind::ShapeSys => Self::ConstrainedByPoisson,
             _ => Self::ConstrainedByNormal,
         }
@@ -87,13 +90,13 @@ pub fn summarize(workspace: &Workspace, measurement: Option<&str>) -> Result<Wor
     channels.sort();
     let samples: BTreeSet<&str> =
         workspace.channels.iter().flat_map(|c| c.samples.iter().map(|s| s.name.as_str())).collect();
-    let kinds = kinds_by_name(workspace);
-    let systematic = |(name, kinds): (&&str, &BTreeSet<&'static str>)| {
+    let systematic = |(name, kinds): (&String, &BTreeSet<&'static str>)| {
         let mut kinds: Vec<ModifierKind> = kinds.iter().filter_map(|word| ModifierKind::from_word(word)).collect();
         kinds.dedup();
-        ((*name).to_owned(), ConstraintKind::of(kinds[0]), kinds)
+        (name.clone(), ConstraintKind::of(kinds[0]), kinds)
     };
-    let systematics: Vec<_> = kinds.iter().map(systematic).collect();
+    let systematics: Vec<_> = kinds_by_parameter(workspace).iter().map(systematic).collect();
+    let modifiers = kinds_by_name(workspace);
     let measurements = workspace.measurements.iter().map(|m| {
         let parameters = m.parameters.iter().map(|p| p.name.clone()).collect();
         (m.name.clone(), m.poi.clone().unwrap_or_default(), parameters)
@@ -103,14 +106,16 @@ pub fn summarize(workspace: &Workspace, measurement: Option<&str>) -> Result<Wor
         bins: channels.iter().map(|(_, bins)| bins).sum(),
         samples: samples.len(),
         parameters: systematics.len(),
-        modifiers: systematics.len(),
+        modifiers: modifiers.len(),
     };
-    let last = |(name, _, kinds): &(String, ConstraintKind, Vec<ModifierKind>)| Some((name.clone(), *kinds.last()?));
+    let last = |(name, kinds): (&&str, &BTreeSet<&'static str>)| {
+        Some(((*name).to_owned(), ModifierKind::from_word(kinds.last()?)?))
+    };
     Ok(WorkspaceSummary {
         summary,
         channels,
         samples: samples.into_iter().map(str::to_owned).collect(),
-        modifiers: systematics.iter().filter_map(last).collect(),
+        modifiers: modifiers.iter().filter_map(last).collect(),
         parameters: systematics.iter().map(|(name, constraint, _)| (name.clone(), *constraint)).collect(),
         systematics,
         measurements: measurements.collect(),
@@ -119,10 +124,39 @@ pub fn summarize(workspace: &Workspace, measurement: Option<&str>) -> Result<Wor
 }
 
 fn kinds_by_name(workspace: &Workspace) -> BTreeMap<&str, BTreeSet<&'static str>> {
-    let samples = workspace.channels.iter().flat_map(|channel| &channel.samples);
     let mut kinds: BTreeMap<&str, BTreeSet<&'static str>> = BTreeMap::new();
-    for modifier in samples.flat_map(|sample| &sample.modifiers) {
+    for modifier in modifiers(workspace) {
         kinds.entry(&modifier.name).or_default().insert(modifier.kind().as_str());
+    }
+    kinds
+}
+
+fn modifiers(workspace: &Workspace) -> impl Iterator<Item = &Modifier> {
+    workspace.channels.iter().flat_map(|channel| &channel.samples).flat_map(|sample| &sample.modifiers)
+}
+
+/// Returns the parameters, with the kinds of modifier that use them. Formulas have no parameter of
+/// their own name, and those that they name are theirs unless another modifier uses them.
+fn kinds_by_parameter(workspace: &Workspace) -> BTreeMap<String, BTreeSet<&'static str>> {
+    let mut kinds: BTreeMap<String, BTreeSet<&'static str>> = BTreeMap::new();
+    for modifier in modifiers(workspace).filter(|modifier| !modifier.kind().has_formula()) {
+        kinds.entry(modifier.name.clone()).or_default().insert(modifier.kind().as_str());
+    }
+    let (others, formulas): (BTreeSet<String>, Vec<&Modifier>) = (
+        kinds.keys().cloned().collect(),
+        modifiers(workspace).filter(|modifier| modifier.kind().has_formula()).collect(),
+    );
+    let is_formula = |name: &str| formulas.iter().any(|m| m.kind() == ModifierKind::Formula && m.name == name);
+    for modifier in &formulas {
+        for expression in modifier.expressions() {
+            let arguments = expression.parameters.as_deref().unwrap_or_default();
+            // What is not a formula is for the compiler to refuse.
+            let Ok(formula) = Formula::parse(&expression.text, arguments) else { continue };
+            let names = formula.names().iter().map(|name| name.split('[').next().unwrap_or(name).to_owned());
+            for name in names.filter(|name| !others.contains(name) && !is_formula(name)) {
+                kinds.entry(name).or_default().insert(modifier.kind().as_str());
+            }
+        }
     }
     kinds
 }

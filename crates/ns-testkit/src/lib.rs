@@ -23,6 +23,7 @@
 //! ```
 
 pub mod exhaustive;
+pub mod formulas;
 pub mod inputs;
 pub mod layers;
 pub mod multimodal;

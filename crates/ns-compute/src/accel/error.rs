@@ -11,6 +11,12 @@ pub enum AccelError {
     /// An error of the device itself.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// A model that kernels cannot evaluate.
+    #[error("{what} are not supported on a device")]
+    Unsupported {
+        /// What the model has.
+        what: &'static str,
+    },
     /// The results of the device differ from those of the CPU.
     #[error("the device is refused: {what} of a small model is {value} there and {expected} on the CPU")]
     SelfTest {
@@ -96,7 +102,8 @@ impl AccelError {
             | Self::TooLarge { .. }
             | Self::TooPrecise { .. }
             | Self::Term { .. }
-            | Self::OwnInterpolation { .. } => Some("the CPU can do it".to_owned()),
+            | Self::OwnInterpolation { .. }
+            | Self::Unsupported { .. } => Some("the CPU can do it".to_owned()),
         }
     }
 }

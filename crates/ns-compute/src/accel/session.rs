@@ -144,6 +144,9 @@ impl DeviceSession {
     }
 
     fn made(device: &Device, model: &Model, inputs: Option<Inputs>) -> Result<Self, AccelError> {
+        if model.has_formulas() {
+            return Err(AccelError::Unsupported { what: "formulas and morphing terms" });
+        }
         let plan = ModelPlan::new(model);
         check_contents(model, device.precision())?;
         let tables = DeviceTables::new(model, &plan, inputs.as_ref())

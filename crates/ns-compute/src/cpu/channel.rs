@@ -63,6 +63,8 @@ pub(crate) struct PointTerms {
     pub(crate) factors: NormSysValues,
     /// K, the product of scale and normsys factors of each template (T).
     pub(crate) scale: Vec<f64>,
+    /// Nominal yields with the morphing terms added, padded; empty if no template has any.
+    pub(crate) morphed: Vec<f64>,
 }
 
 impl PointTerms {
@@ -71,6 +73,26 @@ impl PointTerms {
             weights: vec![[0.0; 6]; plan.n_weights()],
             factors: plan.normsys_table.factors(),
             scale: vec![0.0; plan.templates.len()],
+            morphed: if plan.morphs.is_empty() { Vec::new() } else { plan.nominal.clone() },
+        }
+    }
+
+    /// Adds the morphing terms to the nominal yields.
+    #[inline(always)]
+    fn morph<I: Isa>(&mut self, isa: I, plan: &ModelPlan, params: &[f64]) {
+        for channel in &plan.channels {
+            for template in &plan.templates[channel.templates.clone()] {
+                if template.morphs.is_empty() {
+                    continue;
+                }
+                let cells = template.cells..template.cells + channel.width;
+                let morphed = &mut self.morphed[cells.clone()];
+                morphed.copy_from_slice(&plan.nominal[cells]);
+                for term in &plan.morphs[template.morphs.clone()] {
+                    let values = &plan.morphing[term.cells as usize..][..channel.width];
+                    add_scaled(isa, morphed, values, params[term.param as usize]);
+                }
+            }
         }
     }
 
@@ -86,6 +108,9 @@ impl PointTerms {
             *weights = [p.value, q.value, p.first, q.first, p.second, q.second];
         }
         plan.normsys_table.evaluate::<I, DERIVATIVES>(isa, params, &mut self.factors);
+        if !plan.morphs.is_empty() {
+            self.morph(isa, plan, params);
+        }
         let factor = |x: f64| if DERIVATIVES { nonzero(x) } else { x };
         for (scale, template) in self.scale.iter_mut().zip(&plan.templates) {
             let scales: f64 =
@@ -234,6 +259,13 @@ impl TileWork {
                 row[lane] = isa.fma(scale[lane], derivative, row[lane]);
             }
         }
+        for term in &plan.morphs[template.morphs.clone()] {
+            let values: &[f64; N] = strip(&plan.morphing, term.cells as usize + tile.start + start);
+            let row: &mut [f64; N] = strip_mut(self.jacobian.row_mut(term.column as usize), start);
+            for lane in 0..N {
+                row[lane] = isa.fma(scale[lane], values[lane], row[lane]);
+            }
+        }
     }
 
     #[inline(always)]
@@ -320,7 +352,8 @@ fn strip_mut<const N: usize>(values: &mut [f64], start: usize) -> &mut [f64; N] 
 fn shifted_strip<I: Isa, const N: usize>(isa: I, site: Site<'_>, template: &TemplatePlan, start: usize) -> [f64; N] {
     let Site { plan, tile, point, .. } = site;
     let start = tile.start + start;
-    let mut sum: [f64; N] = *strip(&plan.nominal, template.cells + start);
+    let nominal = if template.morphs.is_empty() { &plan.nominal } else { &point.morphed };
+    let mut sum: [f64; N] = *strip(nominal, template.cells + start);
     for modifier in &plan.histosys[template.histosys.clone()] {
         let [p, q, ..] = point.weights[modifier.weight as usize];
         let cells = modifier.cells as usize + start;

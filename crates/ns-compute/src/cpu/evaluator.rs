@@ -6,8 +6,10 @@ use super::gram::GramMatrix;
 use super::isa::{self, InstructionSet, Isa, VectorBody, dispatch};
 use super::moves::{MAX_MOVES, MovedTerms};
 use super::plan::{ChannelPlan, ModelPlan, TILE};
+use super::pull_back::{ExtendedOutput, PullBack};
 use super::terms;
 use ns_core::curvature::{Arrowhead, Curvature, CurvatureStructure, GaussNewton};
+use ns_core::derived::DerivativeOrder;
 use ns_core::{Data, DataLikelihood, Likelihood, Model, SearchLikelihood};
 use std::sync::Arc;
 
@@ -50,6 +52,8 @@ pub struct CpuLikelihood {
     constant: f64,
     floor: Option<f64>,
     scratch: Scratch,
+    /// Derived quantities and the way back from them; `None` if the model has none.
+    pull_back: Option<Box<PullBack>>,
 }
 
 #[derive(Debug, Clone)]
@@ -81,7 +85,8 @@ impl CpuLikelihood {
             sums: SecondDerivatives::new(&plan),
         };
         let constant = terms::constants(&plan.terms, data);
-        Self { plan, isa: isa::best(), data: data.clone(), constant, floor: None, scratch }
+        let pull_back = (!plan.derived.is_empty()).then(|| Box::new(PullBack::new(&plan)));
+        Self { plan, isa: isa::best(), data: data.clone(), constant, floor: None, scratch, pull_back }
     }
 
     /// Selects another instruction set, which must be available on this machine.
@@ -106,8 +111,17 @@ impl CpuLikelihood {
         &self.plan
     }
 
-    /// Writes the expected event counts at `params` (P) to `out` (B).
+    /// Writes the expected event counts at `params` (P) to `out` (B); NaN outside the domain of a
+    /// formula.
     pub fn expected_main(&mut self, params: &[f64], out: &mut [f64]) {
+        let Some(mut pull_back) = self.pull_back.take() else { return self.expected_at(params, out) };
+        pull_back.set(&self.plan, params, DerivativeOrder::Values);
+        self.expected_at(pull_back.params(), out);
+        self.pull_back = Some(pull_back);
+    }
+
+    /// Writes the expected event counts at the extended point `params` (P + D) to `out` (B).
+    fn expected_at(&mut self, params: &[f64], out: &mut [f64]) {
         let (plan, scratch) = (&*self.plan, &mut self.scratch);
         dispatch(
             self.isa,
@@ -141,8 +155,60 @@ impl CpuLikelihood {
         self.constant
     }
 
+    /// Returns -ln L at the extended point `params` (P + D).
+    fn nll_at(&mut self, params: &[f64]) -> f64 {
+        let Self { plan, isa, data, constant, floor, scratch, .. } = self;
+        let mut main = 0.0;
+        let visit = |bins: std::ops::Range<usize>, lambda: &[f64]| {
+            main += terms::poisson_value(&data.main[bins], lambda, *floor);
+        };
+        dispatch(*isa, Expect { plan, scratch, params, visit });
+        let value = terms::add_constraints(&plan.terms, &data.aux, params, main + *constant);
+        if value.is_finite() { value } else { f64::INFINITY }
+    }
+
+    /// Returns -ln L at `params` (P), and writes what is asked for, by way of the extended point.
+    #[expect(clippy::needless_pass_by_value, reason = "a reference to an optional reference says less")]
+    fn pulled_back(
+        &mut self,
+        pull_back: &mut PullBack,
+        params: &[f64],
+        gradient: &mut [f64],
+        curvature: Option<&mut Curvature>,
+    ) -> f64 {
+        let plan = Arc::clone(&self.plan);
+        let is_exact = matches!(curvature, Some(Curvature::Exact(_)));
+        let order = if is_exact { DerivativeOrder::Hessians } else { DerivativeOrder::Gradients };
+        if !pull_back.set(&plan, params, order) {
+            gradient.fill(0.0);
+            return f64::INFINITY;
+        }
+        let value = match &curvature {
+            None => {
+                let (params, gradient) = pull_back.output();
+                self.differentiate(params, gradient, Output::Gradient)
+            }
+            Some(Curvature::GaussNewton(_)) => {
+                let n_rows = self.data.main.len();
+                let ExtendedOutput { params, gradient, curvature } = pull_back.output_with_rows(n_rows);
+                self.differentiate(params, gradient, Output::rows(curvature))
+            }
+            Some(Curvature::GaussNewtonProduct(_) | Curvature::Exact(_)) => {
+                let ExtendedOutput { params, gradient, curvature } = pull_back.output_with_matrix(&plan);
+                self.differentiate(params, gradient, Output::matrix(curvature, is_exact))
+            }
+        };
+        pull_back.gradient(&plan, gradient);
+        match curvature {
+            None => {}
+            Some(Curvature::GaussNewton(out)) => pull_back.rows(&plan, out),
+            Some(Curvature::GaussNewtonProduct(out) | Curvature::Exact(out)) => pull_back.matrix(&plan, is_exact, out),
+        }
+        value
+    }
+
     fn differentiate(&mut self, params: &[f64], gradient: &mut [f64], output: Output<'_>) -> f64 {
-        let Self { plan, isa, data, constant, floor, scratch } = self;
+        let Self { plan, isa, data, constant, floor, scratch, .. } = self;
         gradient.fill(0.0);
         let value = dispatch(
             *isa,
@@ -162,39 +228,36 @@ impl Likelihood for CpuLikelihood {
     }
 
     fn structure(&self) -> CurvatureStructure {
-        CurvatureStructure { partition: self.plan.partition.clone(), n_rows: self.data.main.len() }
+        CurvatureStructure { partition: self.plan.outer_partition.clone(), n_rows: self.data.main.len() }
     }
 
     fn nll(&mut self, params: &[f64]) -> f64 {
-        let Self { plan, isa, data, constant, floor, scratch } = self;
-        let mut main = 0.0;
-        let visit = |bins: std::ops::Range<usize>, lambda: &[f64]| {
-            main += terms::poisson_value(&data.main[bins], lambda, *floor);
-        };
-        dispatch(*isa, Expect { plan, scratch, params, visit });
-        let value = terms::add_constraints(&plan.terms, &data.aux, params, main + *constant);
-        if value.is_finite() { value } else { f64::INFINITY }
+        let Some(mut pull_back) = self.pull_back.take() else { return self.nll_at(params) };
+        let in_domain = pull_back.set(&self.plan, params, DerivativeOrder::Values);
+        let value = if in_domain { self.nll_at(pull_back.params()) } else { f64::INFINITY };
+        self.pull_back = Some(pull_back);
+        value
     }
 
     fn nll_and_grad(&mut self, params: &[f64], gradient: &mut [f64]) -> f64 {
-        self.differentiate(params, gradient, Output::Gradient)
+        let Some(mut pull_back) = self.pull_back.take() else {
+            return self.differentiate(params, gradient, Output::Gradient);
+        };
+        let value = self.pulled_back(&mut pull_back, params, gradient, None);
+        self.pull_back = Some(pull_back);
+        value
     }
 
     fn nll_and_curvature(&mut self, params: &[f64], gradient: &mut [f64], curvature: &mut Curvature) -> f64 {
+        if let Some(mut pull_back) = self.pull_back.take() {
+            let value = self.pulled_back(&mut pull_back, params, gradient, Some(curvature));
+            self.pull_back = Some(pull_back);
+            return value;
+        }
         let output = match curvature {
-            Curvature::GaussNewton(rows) => {
-                rows.rows.fill(0.0);
-                rows.diagonal.fill(0.0);
-                Output::Rows(rows)
-            }
-            Curvature::GaussNewtonProduct(matrix) => {
-                matrix.clear();
-                Output::Product(matrix)
-            }
-            Curvature::Exact(matrix) => {
-                matrix.clear();
-                Output::Exact(matrix)
-            }
+            Curvature::GaussNewton(rows) => Output::rows(rows),
+            Curvature::GaussNewtonProduct(matrix) => Output::matrix(matrix, false),
+            Curvature::Exact(matrix) => Output::matrix(matrix, true),
         };
         self.differentiate(params, gradient, output)
     }
@@ -202,10 +265,41 @@ impl Likelihood for CpuLikelihood {
 
 impl SearchLikelihood for CpuLikelihood {
     fn nll_and_derivative_moved(&mut self, params: &[f64], moves: &[(usize, f64)], out: &mut Vec<[f64; 2]>) {
-        let Self { plan, isa, data, constant, floor, scratch } = self;
+        out.clear();
+        let Some(mut pull_back) = self.pull_back.take() else { return self.moved_at(params, moves, out) };
+        let in_domain = pull_back.set(&self.plan, params, DerivativeOrder::Values);
+        let mut gradient = vec![0.0; params.len()];
+        let mut moved = params.to_vec();
+        let plan = Arc::clone(&self.plan);
+        for chunk in moves.chunk_by(|a, b| plan.moves_formulas[a.0] == plan.moves_formulas[b.0]) {
+            if in_domain && !plan.moves_formulas[chunk[0].0] {
+                self.moved_at(pull_back.params(), chunk, out);
+                continue;
+            }
+            for &(i, value) in chunk {
+                moved[i] = value;
+                let nll = self.pulled_back(&mut pull_back, &moved, &mut gradient, None);
+                out.push([nll, gradient[i]]);
+                moved[i] = params[i];
+            }
+            pull_back.set(&plan, params, DerivativeOrder::Values);
+        }
+        self.pull_back = Some(pull_back);
+    }
+
+    fn set_floor(&mut self, floor: Option<f64>) -> bool {
+        self.floor = floor;
+        true
+    }
+}
+
+impl CpuLikelihood {
+    /// Appends to `out` what [`SearchLikelihood::nll_and_derivative_moved`] writes, at the extended
+    /// point `params` (P + D), for parameters that no formula or morphing term depends on.
+    fn moved_at(&mut self, params: &[f64], moves: &[(usize, f64)], out: &mut Vec<[f64; 2]>) {
+        let Self { plan, isa, data, constant, floor, scratch, .. } = self;
         let Scratch { point, work, .. } = scratch;
         let mut moved = params.to_vec();
-        out.clear();
         for moves in passes(moves) {
             let sums = dispatch(*isa, MovedTerms { plan, data, floor: *floor, point, work, params, moves });
             for (&(i, value), [main, derivative]) in moves.iter().zip(sums) {
@@ -216,11 +310,6 @@ impl SearchLikelihood for CpuLikelihood {
                 moved[i] = params[i];
             }
         }
-    }
-
-    fn set_floor(&mut self, floor: Option<f64>) -> bool {
-        self.floor = floor;
-        true
     }
 }
 
@@ -280,6 +369,21 @@ enum Output<'a> {
     Rows(&'a mut GaussNewton),
     Product(&'a mut Arrowhead),
     Exact(&'a mut Arrowhead),
+}
+
+impl<'a> Output<'a> {
+    /// Returns the output of the factors of a Gauss-Newton matrix, set to zero.
+    fn rows(rows: &'a mut GaussNewton) -> Self {
+        rows.rows.fill(0.0);
+        rows.diagonal.fill(0.0);
+        Self::Rows(rows)
+    }
+
+    /// Returns the output of a matrix, set to zero: the Hessian or the Gauss-Newton matrix.
+    fn matrix(matrix: &'a mut Arrowhead, is_exact: bool) -> Self {
+        matrix.clear();
+        if is_exact { Self::Exact(matrix) } else { Self::Product(matrix) }
+    }
 }
 
 /// Evaluates value, gradient and curvature; returns +∞ at the first bin that is not finite.
@@ -406,8 +510,8 @@ fn locals<'a>(plan: &'a ModelPlan, channel: &ChannelPlan, bin: usize) -> impl It
 fn set_factor_rows(site: Site<'_>, work: &TileWork, second: &[f64; TILE], out: &mut GaussNewton) {
     let Site { plan, channel, tile, .. } = site;
     for bin in 0..tile.len {
-        let start = (channel.bins.start + tile.start + bin) * plan.n_params;
-        let row = &mut out.rows[start..start + plan.n_params];
+        let start = (channel.bins.start + tile.start + bin) * plan.n_extended;
+        let row = &mut out.rows[start..start + plan.n_extended];
         let root = second[bin].sqrt();
         for (column, &position) in channel.columns.iter().enumerate() {
             row[plan.partition.global[position as usize] as usize] = root * work.jacobian.row(column)[bin];

@@ -21,6 +21,8 @@ pub(crate) struct SecondDerivatives {
     derivative: Vec<f64>,
     /// Σ_b w_b K Πγ δ''_hb of each histosys modifier of the model.
     curve: Vec<f64>,
+    /// Σ_b w_b K Πγ T_b of each morphing term of the model.
+    morphing: Vec<f64>,
     /// u and d of one template, over its positions.
     scalar: Vec<f64>,
     shift: Vec<f64>,
@@ -33,6 +35,7 @@ impl SecondDerivatives {
             weighted_yield: vec![0.0; plan.templates.len()],
             derivative: vec![0.0; plan.histosys.len()],
             curve: vec![0.0; plan.histosys.len()],
+            morphing: vec![0.0; plan.morphs.len()],
             scalar: vec![0.0; longest],
             shift: vec![0.0; longest],
         }
@@ -42,6 +45,7 @@ impl SecondDerivatives {
         self.weighted_yield.fill(0.0);
         self.derivative.fill(0.0);
         self.curve.fill(0.0);
+        self.morphing.fill(0.0);
     }
 
     /// Adds one tile, whose yields and derivatives `work` holds; `first` is w of each bin. Terms
@@ -64,6 +68,11 @@ impl SecondDerivatives {
                 }
                 self.derivative[h] += p * up + q * down;
                 self.curve[h] += p2 * up + q2 * down;
+            }
+            for m in template.morphs.clone() {
+                let values = &plan.morphing[plan.morphs[m].cells as usize + tile.start..];
+                let weighted = scales.iter().zip(first).zip(values).map(|((scale, w), value)| scale * w * value);
+                self.morphing[m] += weighted.sum::<f64>();
             }
             let cross = CrossTerms { site, template, first, yields, scales };
             for (j, factor) in plan.bin_factors[template.bin_factors.clone()].iter().enumerate() {
@@ -122,6 +131,9 @@ impl SecondDerivatives {
         for h in template.histosys.clone() {
             self.shift[plan.histosys[h].slot as usize] += self.derivative[h];
         }
+        for m in template.morphs.clone() {
+            self.shift[plan.morphs[m].slot as usize] += self.morphing[m];
+        }
     }
 }
 
@@ -158,6 +170,10 @@ impl CrossTerms<'_> {
                 let cell = modifier.cells as usize + self.site.tile.start + bin;
                 let derivative = p * self.site.plan.up[cell] + q * self.site.plan.down[cell];
                 add(columns[modifier.column as usize], weight * self.scales[bin] * derivative);
+            }
+            for term in &self.site.plan.morphs[self.template.morphs.clone()] {
+                let value = self.site.plan.morphing[term.cells as usize + self.site.tile.start + bin];
+                add(columns[term.column as usize], weight * self.scales[bin] * value);
             }
             for other in &self.site.plan.bin_factors[self.template.bin_factors.clone()][..j] {
                 let value = weighted_yield / self.gamma(other, bin);

@@ -19,6 +19,7 @@ mod factors;
 mod gram;
 mod moves;
 pub(crate) mod plan;
+mod pull_back;
 pub(crate) mod terms;
 
 pub use batch::{BatchDataSet, BatchDataSets, CpuBatch};

@@ -89,7 +89,7 @@ struct Changes<'a> {
 
 impl<'a> Changes<'a> {
     fn new(plan: &'a ModelPlan, params: &'a [f64], moves: &'a [(usize, f64)]) -> Self {
-        let (mut places, mut weights) = (vec![NONE; plan.n_params], [[0.0; 4]; MAX_MOVES]);
+        let (mut places, mut weights) = (vec![NONE; plan.n_extended], [[0.0; 4]; MAX_MOVES]);
         for (c, &(i, value)) in moves.iter().enumerate() {
             places[i] = c as u8;
             weights[c] = changed_weights([params[i], value].map(|alpha| plan.histosys_rule.weights(alpha)));

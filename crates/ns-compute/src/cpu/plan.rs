@@ -10,6 +10,7 @@
 use super::factors::NormSysTable;
 use ns_core::Constraint;
 use ns_core::curvature::Partition;
+use ns_core::derived::DerivedQuantities;
 use ns_core::interpolate::HistoSysInterpolation;
 use ns_core::model::Model;
 use ns_core::response::HistoSysResponse;
@@ -28,8 +29,17 @@ pub(crate) const TILE: usize = 64;
 /// A model, laid out for evaluation.
 #[derive(Debug, Clone)]
 pub struct ModelPlan {
+    /// P
     pub(crate) n_params: usize,
+    /// P + D, the length of an extended point.
+    pub(crate) n_extended: usize,
+    /// The partition of the parameters.
+    pub(crate) outer_partition: Arc<Partition>,
+    /// The partition of an extended point, whose derived quantities are the last global positions.
     pub(crate) partition: Arc<Partition>,
+    pub(crate) derived: DerivedQuantities,
+    /// For each parameter (P), whether formulas or morphing terms depend on it.
+    pub(crate) moves_formulas: Vec<bool>,
     pub(crate) channels: Vec<ChannelPlan>,
     pub(crate) templates: Vec<TemplatePlan>,
     /// Nominal yields, padded.
@@ -49,6 +59,12 @@ pub struct ModelPlan {
     /// Template differences hi - nominal and lo - nominal, padded.
     pub(crate) up: Vec<f64>,
     pub(crate) down: Vec<f64>,
+    /// Morphing terms.
+    pub(crate) morphs: Vec<MorphingUse>,
+    /// Indices of extended points that any morphing term uses, ascending.
+    pub(crate) morphing_params: Vec<u32>,
+    /// Templates of the morphing terms, padded.
+    pub(crate) morphing: Vec<f64>,
     pub(crate) bin_factors: Vec<BinFactorUse>,
     /// Distinct global positions that each template's scalar and histosys modifiers act on,
     /// ascending, back to back.
@@ -82,6 +98,7 @@ pub(crate) struct TemplatePlan {
     pub(crate) scales: Range<usize>,
     pub(crate) normsys: Range<usize>,
     pub(crate) histosys: Range<usize>,
+    pub(crate) morphs: Range<usize>,
     pub(crate) bin_factors: Range<usize>,
     pub(crate) positions: Range<usize>,
 }
@@ -116,6 +133,16 @@ pub(crate) struct OwnWeights {
     pub(crate) response: HistoSysResponse,
 }
 
+/// A term that is linear in an entry of the extended point.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MorphingUse {
+    pub(crate) param: u32,
+    pub(crate) column: u32,
+    pub(crate) slot: u32,
+    /// Offset of its padded template.
+    pub(crate) cells: u32,
+}
+
 /// A modifier with one factor per bin.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BinFactorUse {
@@ -145,9 +172,17 @@ impl ModelPlan {
     #[must_use]
     pub fn new(model: &Model) -> Self {
         let locals = LocalParams::find(model);
-        let partition = Arc::new(Partition::new(model.n_params(), &locals.blocks));
+        let outer_partition = Arc::new(Partition::new(model.n_params(), &locals.blocks));
+        let partition = match model.derived.is_empty() {
+            true => Arc::clone(&outer_partition),
+            false => Arc::new(Partition::new(model.n_extended(), &locals.blocks)),
+        };
         let mut plan = Self {
             n_params: model.n_params(),
+            n_extended: model.n_extended(),
+            outer_partition,
+            derived: model.derived.clone(),
+            moves_formulas: moves_formulas(model),
             channels: Vec::new(),
             templates: Vec::new(),
             nominal: Vec::new(),
@@ -160,6 +195,9 @@ impl ModelPlan {
             own_weights: Vec::new(),
             up: Vec::new(),
             down: Vec::new(),
+            morphs: Vec::new(),
+            morphing_params: sorted_distinct(model.table(model.layout.morphing_param).to_vec()),
+            morphing: Vec::new(),
             bin_factors: Vec::new(),
             template_positions: Vec::new(),
             terms: constraint_terms(model),
@@ -173,8 +211,9 @@ impl ModelPlan {
 
     /// Returns the partition into global and local parameters.
     #[must_use]
+    #[expect(clippy::misnamed_getters, reason = "callers know the parameters only")]
     pub fn partition(&self) -> &Arc<Partition> {
-        &self.partition
+        &self.outer_partition
     }
 
     /// Replaces the inputs by `values` (M).
@@ -248,7 +287,9 @@ impl ModelPlan {
         let scale_params = params_of(layout.scale_param, &scales);
         let normsys_params = params_of(layout.normsys_param, &normsys);
         let histosys_params = params_of(layout.histosys_param, &histosys);
-        let all = scale_params.iter().chain(&normsys_params).chain(&histosys_params);
+        let morphs = model.part(layout.template_morphing, t);
+        let morphing_params = params_of(layout.morphing_param, &morphs);
+        let all = scale_params.iter().chain(&normsys_params).chain(&histosys_params).chain(&morphing_params);
         let distinct = sorted_distinct(all.map(|&p| position(p)).collect());
         let slot = |param: u32| distinct.partition_point(|&c| c < position(param)) as u32;
         let scalar = |param: u32| ScalarUse { param, column: column(param), slot: slot(param) };
@@ -262,6 +303,12 @@ impl ModelPlan {
             pad_into(&mut self.down, &model.values(layout.histosys_down)[range]);
             let weight = self.weight_of(model, entry, param);
             histosys_uses.push(HistoSysUse { param, weight, column: column(param), slot: slot(param), cells });
+        }
+        let mut morphing_uses = Vec::with_capacity(morphs.len());
+        for (entry, param) in morphs.zip(morphing_params) {
+            let term = &model.values(layout.morphing)[model.part(layout.morphing_cell, entry)];
+            let cells = pad_into(&mut self.morphing, term) as u32;
+            morphing_uses.push(MorphingUse { param, column: column(param), slot: slot(param), cells });
         }
         let factor_range = model.part(layout.template_bin_factor, t);
         let bin_factor = |&first_param: &u32| {
@@ -277,6 +324,7 @@ impl ModelPlan {
             scales: extend(&mut self.scales, scalar_uses),
             normsys: extend(&mut self.normsys, normsys_uses),
             histosys: extend(&mut self.histosys, histosys_uses),
+            morphs: extend(&mut self.morphs, morphing_uses),
             bin_factors: extend(&mut self.bin_factors, bin_factors),
             positions: extend(&mut self.template_positions, distinct),
         });
@@ -305,9 +353,14 @@ impl LocalParams {
         for &first in firsts.iter().flatten() {
             *uses.entry(first).or_default() += 1;
         }
+        // What formulas depend on acts on more than its own bin.
+        let is_argument = model.derived.arguments(model.n_params());
         let mut locals = Self { sets: Vec::new(), first_block: Vec::new(), blocks: Vec::new() };
         for (channel, firsts) in firsts.into_iter().enumerate() {
-            let sets: Vec<u32> = firsts.into_iter().filter(|first| uses[first] == 1).collect();
+            let n_bins = model.channel_bins(channel).len();
+            let is_argument = |first: u32| is_argument[first as usize..first as usize + n_bins].contains(&true);
+            let is_local = |first: &u32| uses[first] == 1 && !is_argument(*first);
+            let sets: Vec<u32> = firsts.into_iter().filter(is_local).collect();
             locals.first_block.push(locals.blocks.len());
             if !sets.is_empty() {
                 let n_bins = model.channel_bins(channel).len() as u32;
@@ -323,6 +376,7 @@ impl LocalParams {
 fn global_positions(model: &Model, partition: &Partition, locals: &LocalParams, t: usize, n_bins: usize) -> Vec<u32> {
     let layout = &model.layout;
     let lists = [
+        (layout.morphing_param, layout.template_morphing),
         (layout.scale_param, layout.template_scale),
         (layout.normsys_param, layout.template_normsys),
         (layout.histosys_param, layout.template_histosys),
@@ -342,6 +396,14 @@ fn standard_params(model: &Model) -> Vec<u32> {
     let params = model.table(model.layout.histosys_param).iter().enumerate();
     let is_standard = |entry: usize| model.histosys_response(entry) == model.responses.histosys[0];
     sorted_distinct(params.filter(|(entry, _)| is_standard(*entry)).map(|(_, &param)| param).collect())
+}
+
+/// Returns for each parameter (P) whether formulas or morphing terms depend on it.
+fn moves_formulas(model: &Model) -> Vec<bool> {
+    let mut moves = model.derived.arguments(model.n_params());
+    let terms = model.table(model.layout.morphing_param).iter();
+    terms.flat_map(|&index| model.parameters_of(index)).for_each(|param| moves[param as usize] = true);
+    moves
 }
 
 fn constraint_terms(model: &Model) -> Vec<ConstraintTerm> {

@@ -4,3 +4,4 @@ mod against_reference;
 mod batch;
 mod devices;
 mod differentiable;
+mod formulas;

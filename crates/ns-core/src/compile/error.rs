@@ -1,6 +1,7 @@
 //! The errors of compilation: one variant per fault, with names, values and the place in the
 //! document.
 
+use crate::formula::FormulaError;
 use crate::spec::ModifierKind;
 
 /// The place of a sample or of its modifier: names for the reader, a JSON pointer for programs.
@@ -321,6 +322,62 @@ pub enum CompileError {
         /// JSON pointer.
         pointer: String,
     },
+    /// A text that is not a formula.
+    #[error("{place}: {error}")]
+    Formula {
+        /// The place.
+        place: SamplePlace,
+        /// What is wrong with it.
+        error: FormulaError,
+    },
+    /// A name in a formula that nothing has.
+    #[error("{place}: the formula names `{name}` at column {column}, which is no parameter or formula")]
+    UnknownFormulaName {
+        /// The place.
+        place: SamplePlace,
+        /// The name.
+        name: String,
+        /// Where it is in the text.
+        column: usize,
+        /// The most similar name.
+        similar: Option<String>,
+    },
+    /// A name in a formula that stands for several numbers.
+    #[error("{place}: the formula names `{name}`, a vector of {len} elements")]
+    VectorInFormula {
+        /// The place.
+        place: SamplePlace,
+        /// The name.
+        name: String,
+        /// Its number of elements.
+        len: usize,
+    },
+    /// A formula that depends on itself.
+    #[error("{place}: formula `{modifier}` depends on itself")]
+    FormulaCycle {
+        /// The place.
+        place: SamplePlace,
+        /// The modifier's name.
+        modifier: String,
+    },
+    /// A formula that is too long with the formulas that it names.
+    #[error("{place}: formula `{modifier}` is too long, with the formulas that it names")]
+    FormulaTooLong {
+        /// The place.
+        place: SamplePlace,
+        /// The modifier's name.
+        modifier: String,
+    },
+    /// Two formulas of one name that differ.
+    #[error("{place}: formula `{modifier}` is another one at {first}")]
+    FormulaDiffers {
+        /// The place.
+        place: SamplePlace,
+        /// The modifier's name.
+        modifier: String,
+        /// JSON pointer of the first one.
+        first: String,
+    },
     /// No modifier anywhere, so that there is nothing to fit.
     #[error("the workspace has no modifiers, so the model has no parameters")]
     NoParameters,
@@ -399,6 +456,15 @@ impl CompileError {
             Self::BetaWithoutTerm { .. } => {
                 Some("Gaussian and Poisson terms constrain the parameter itself: shift their `auxdata`".to_owned())
             }
+            Self::Formula { error, .. } => error.hint(),
+            Self::UnknownFormulaName { similar: Some(similar), .. } => Some(format!("did you mean `{similar}`?")),
+            Self::UnknownFormulaName { name, .. } => Some(format!(
+                "declare a new parameter in the measurement's parameters: {{\"name\": \"{name}\", \"inits\": [0.0], \
+                 \"bounds\": [[-5.0, 5.0]]}}, with your numbers"
+            )),
+            Self::VectorInFormula { name, .. } => Some(format!("name one of them, such as `{name}[0]`")),
+            Self::FormulaCycle { .. } => Some("give the formula another name than those in its text".to_owned()),
+            Self::FormulaDiffers { .. } => Some("rename one of them".to_owned()),
             Self::IncompatibleKinds { .. } => Some("rename one of the modifiers".to_owned()),
             _ => None,
         }

@@ -51,7 +51,7 @@ impl Model {
         }
         tables.end(main.len());
         let mut parameters = self.parameters.clone();
-        for (i, is_used) in tables.used_params(self.n_params()).into_iter().enumerate() {
+        for (i, is_used) in tables.used_params(self).into_iter().enumerate() {
             parameters.fixed[i] |= !is_used && parameters.constraint[i].is_none();
         }
         let FlatTables { indices, reals, layout, samples, responses } =
@@ -69,6 +69,7 @@ impl Model {
             indices,
             reals,
             layout,
+            derived: self.derived.clone(),
             nonlinearity: Nonlinearity::default(),
         };
         model.nonlinearity = Nonlinearity::of(&model);

@@ -5,6 +5,7 @@
 //! defaults are pyhf 0.7's.
 
 mod error;
+mod formulas;
 mod masked;
 mod requirements;
 mod responses;
@@ -20,6 +21,7 @@ use crate::model::{BinPlace, Data, Model};
 use crate::nonlinearity::Nonlinearity;
 use crate::parameters::{ParameterSet, Parameters};
 use crate::spec::{Measurement, Workspace};
+use formulas::FormulaTable;
 use settings::{Requirement, Settings};
 
 /// Which parameters of interest a model has.
@@ -54,13 +56,15 @@ pub fn compile(workspace: &Workspace, options: &CompileOptions) -> Result<Model,
     let order = structure::check(workspace)?;
     let main = structure::observed(workspace, &order)?;
     let settings = Settings::new(measurement, index)?;
-    let mut requirements = requirements::collect(workspace, &order)?;
+    let formulas = FormulaTable::parse(workspace, &order)?;
+    let mut requirements = requirements::collect(workspace, &order, &formulas, measurement)?;
     for requirement in &mut requirements {
         settings.apply(requirement)?;
     }
     let (parameters, aux) = lay_out(requirements);
     let pois = choose_pois(&parameters, measurement, index, &options.poi)?;
-    let flat = tables::flatten(workspace, &order, &parameters, options.interpolation)?;
+    let derivation = formulas.derive(&parameters)?;
+    let flat = tables::flatten(workspace, &order, &parameters, &derivation, options.interpolation)?;
     let channels: Vec<String> = order.channels.iter().map(|&c| workspace.channels[c].name.clone()).collect();
     let mut model = Model {
         channel_origins: channels.iter().map(|channel| BinPlace { channel: channel.clone(), bin: 0 }).collect(),
@@ -75,6 +79,7 @@ pub fn compile(workspace: &Workspace, options: &CompileOptions) -> Result<Model,
         indices: flat.indices,
         reals: flat.reals,
         layout: flat.layout,
+        derived: derivation.derived,
         nonlinearity: Nonlinearity::default(),
     };
     model.nonlinearity = Nonlinearity::of(&model);

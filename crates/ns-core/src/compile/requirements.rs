@@ -5,10 +5,11 @@
 //! sorted. A name that histosys and normsys share is one parameter.
 
 use super::error::CompileError;
+use super::formulas::FormulaTable;
 use super::settings::Requirement;
 use super::structure::{SortedOrder, place};
 use crate::constraint::Constraint;
-use crate::spec::{Modifier, ModifierData, ModifierKind, Sample, Workspace};
+use crate::spec::{Measurement, Modifier, ModifierData, ModifierKind, Sample, Workspace};
 use std::collections::HashMap;
 
 /// A modifier with its place in the document.
@@ -29,8 +30,8 @@ impl Use<'_> {
 }
 
 /// Returns every modifier, by kind, in the order of the model.
-fn uses_by_kind<'a>(workspace: &'a Workspace, order: &SortedOrder) -> [Vec<Use<'a>>; 7] {
-    let mut uses: [Vec<Use<'a>>; 7] = Default::default();
+fn uses_by_kind<'a>(workspace: &'a Workspace, order: &SortedOrder) -> [Vec<Use<'a>>; 9] {
+    let mut uses: [Vec<Use<'a>>; 9] = Default::default();
     for (&channel, samples) in order.channels.iter().zip(&order.samples) {
         for &sample in samples {
             let Sample { data, modifiers, .. } = &workspace.channels[channel].samples[sample];
@@ -38,7 +39,10 @@ fn uses_by_kind<'a>(workspace: &'a Workspace, order: &SortedOrder) -> [Vec<Use<'
             sorted.sort_by_key(|&m| (modifiers[m].name.as_str(), modifiers[m].kind().as_str()));
             for index in sorted {
                 let modifier = &modifiers[index];
-                uses[modifier.kind() as usize].push(Use { channel, sample, index, modifier, nominal: data, workspace });
+                // Parameters of formulas come with normfactors, so that a formula `mu` equals a
+                // normfactor `mu`.
+                let kind = if modifier.kind().has_formula() { ModifierKind::NormFactor } else { modifier.kind() };
+                uses[kind as usize].push(Use { channel, sample, index, modifier, nominal: data, workspace });
             }
         }
     }
@@ -46,14 +50,26 @@ fn uses_by_kind<'a>(workspace: &'a Workspace, order: &SortedOrder) -> [Vec<Use<'
 }
 
 /// Returns the parameter sets that the modifiers need, in order, before any measurement's settings.
-pub(super) fn collect(workspace: &Workspace, order: &SortedOrder) -> Result<Vec<Requirement>, CompileError> {
+pub(super) fn collect(
+    workspace: &Workspace,
+    order: &SortedOrder,
+    formulas: &FormulaTable<'_>,
+    measurement: &Measurement,
+) -> Result<Vec<Requirement>, CompileError> {
     let uses = uses_by_kind(workspace, order);
+    let settings = measurement.parameters.iter().map(|setting| setting.name.as_str());
+    let declared: Vec<&str> = settings.chain(measurement.poi.as_deref()).collect();
     let mut collected = Collected::default();
     for kind in ModifierKind::ALL {
         let uses = &uses[kind as usize];
         match kind {
             ModifierKind::StatError => collected.add_staterrors(uses, order)?,
-            _ => uses.iter().try_for_each(|u| collected.add(u))?,
+            _ => uses.iter().try_for_each(|u| {
+                if u.modifier.kind().has_formula() {
+                    return collected.add_formula(u, formulas, &declared);
+                }
+                collected.add(u)
+            })?,
         }
     }
     if collected.requirements.is_empty() { Err(CompileError::NoParameters) } else { Ok(collected.requirements) }
@@ -82,6 +98,20 @@ impl Collected {
             return Ok(());
         }
         Err(incompatible(u, known))
+    }
+
+    /// Adds the parameters that only formulas name: free factors.
+    fn add_formula(&mut self, u: &Use<'_>, formulas: &FormulaTable<'_>, declared: &[&str]) -> Result<(), CompileError> {
+        for name in formulas.own_parameters([u.channel, u.sample, u.index], declared)? {
+            match self.by_name.get(name) {
+                Some(&known) if !self.requirements[known].kinds.contains(&u.modifier.kind()) => {
+                    self.requirements[known].kinds.push(u.modifier.kind());
+                }
+                Some(_) => {}
+                None => self.push(Requirement { name: name.to_owned(), ..requirement(u) }),
+            }
+        }
+        Ok(())
     }
 
     fn push(&mut self, requirement: Requirement) {
@@ -139,7 +169,9 @@ fn requirement(u: &Use<'_>) -> Requirement {
         }
         // The measurement must set these; settings::apply refuses a lumi without them.
         ModifierData::Lumi => (vec![1.0], vec![[0.0, 10.0]], unit_gaussian, vec![1.0], vec![false]),
-        ModifierData::NormFactor => (vec![1.0], vec![[0.0, 10.0]], vec![None], vec![0.0], vec![false]),
+        ModifierData::NormFactor | ModifierData::Formula(_) | ModifierData::Morphing(_) => {
+            (vec![1.0], vec![[0.0, 10.0]], vec![None], vec![0.0], vec![false])
+        }
         ModifierData::ShapeFactor | ModifierData::StatError(_) => {
             (vec![1.0; n_bins], vec![[0.0, 10.0]; n_bins], vec![None; n_bins], vec![0.0; n_bins], vec![false; n_bins])
         }

@@ -111,7 +111,12 @@ fn check_sample(workspace: &Workspace, c: usize, s: usize) -> Result<(), Compile
             ModifierData::Lumi if modifier.name != "lumi" => {
                 return Err(CompileError::LumiName { place: at("/name"), modifier: modifier.name.clone() });
             }
-            ModifierData::Lumi | ModifierData::NormFactor | ModifierData::ShapeFactor => {}
+            ModifierData::Morphing(terms) => {
+                for (k, term) in terms.iter().enumerate() {
+                    list("data", &term.data, &format!("/data/terms/{k}/data"))?;
+                }
+            }
+            ModifierData::Formula(_) | ModifierData::Lumi | ModifierData::NormFactor | ModifierData::ShapeFactor => {}
         }
     }
     Ok(())

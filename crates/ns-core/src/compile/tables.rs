@@ -1,6 +1,7 @@
 //! The flat buffers of a model, filled from a checked workspace and its parameters.
 
 use super::error::CompileError;
+use super::formulas::Derivation;
 use super::responses::{histosys_response, index_of, normsys_response};
 use super::structure::SortedOrder;
 use crate::interpolate::Interpolation;
@@ -27,6 +28,9 @@ pub(super) struct Tables {
     histosys_param: Vec<usize>,
     histosys_response: Vec<usize>,
     histosys_cell: Vec<usize>,
+    template_morphing: Vec<usize>,
+    morphing_param: Vec<usize>,
+    morphing_cell: Vec<usize>,
     template_bin_factor: Vec<usize>,
     bin_factor_param: Vec<usize>,
     nominal: Vec<f64>,
@@ -34,6 +38,7 @@ pub(super) struct Tables {
     normsys_lo: Vec<f64>,
     histosys_up: Vec<f64>,
     histosys_down: Vec<f64>,
+    morphing: Vec<f64>,
 }
 
 /// The flat buffers and their layout.
@@ -50,6 +55,7 @@ pub(super) fn flatten(
     workspace: &Workspace,
     order: &SortedOrder,
     parameters: &Parameters,
+    formulas: &Derivation,
     interpolation: Interpolation,
 ) -> Result<FlatTables, CompileError> {
     let first_param: HashMap<&str, usize> = parameters.sets.iter().map(|set| (set.name.as_str(), set.first)).collect();
@@ -67,7 +73,8 @@ pub(super) fn flatten(
         for &s in sorted {
             let sample = &channel.samples[s];
             tables.template_sample.push(samples.partition_point(|name| *name < sample.name.as_str()));
-            tables.add_template(sample, &first_param, &staterror_bins);
+            let place = TemplatePlace { parameters: &first_param, staterror_bins: &staterror_bins, at: [c, s] };
+            tables.add_template(sample, &place, formulas);
         }
         let n_bins = channel.samples[0].data.len();
         let mut names: Vec<&str> = channel.samples.iter().flat_map(staterror_names).collect();
@@ -84,6 +91,16 @@ pub(super) fn flatten(
 
 fn staterror_names(sample: &Sample) -> impl Iterator<Item = &str> {
     sample.modifiers.iter().filter(|m| matches!(m.data, ModifierData::StatError(_))).map(|m| m.name.as_str())
+}
+
+/// Where a template is, and what its modifiers need to know.
+struct TemplatePlace<'a> {
+    /// The first parameter of each name.
+    parameters: &'a HashMap<&'a str, usize>,
+    /// For each staterror name, the bins it has in the channels before this one.
+    staterror_bins: &'a HashMap<&'a str, usize>,
+    /// Channel and sample in the document.
+    at: [usize; 2],
 }
 
 impl Tables {
@@ -104,6 +121,9 @@ impl Tables {
             histosys_param: Vec::new(),
             histosys_response: Vec::new(),
             histosys_cell: Vec::new(),
+            template_morphing: Vec::new(),
+            morphing_param: Vec::new(),
+            morphing_cell: Vec::new(),
             template_bin_factor: Vec::new(),
             bin_factor_param: Vec::new(),
             nominal: Vec::new(),
@@ -111,6 +131,7 @@ impl Tables {
             normsys_lo: Vec::new(),
             histosys_up: Vec::new(),
             histosys_down: Vec::new(),
+            morphing: Vec::new(),
         }
     }
 
@@ -131,20 +152,30 @@ impl Tables {
         self.template_scale.push(self.scale_param.len());
         self.template_normsys.push(self.normsys_param.len());
         self.template_histosys.push(self.histosys_param.len());
+        self.template_morphing.push(self.morphing_param.len());
         self.template_bin_factor.push(self.bin_factor_param.len());
     }
 
-    /// Adds the template of a sample. `staterror_bins`: for each staterror name, the bins it has in
-    /// the channels before this one.
-    fn add_template(&mut self, sample: &Sample, first: &HashMap<&str, usize>, staterror_bins: &HashMap<&str, usize>) {
+    /// Adds the template of a sample.
+    fn add_template(&mut self, sample: &Sample, place: &TemplatePlace<'_>, formulas: &Derivation) {
         self.end_template_starts();
         self.nominal.extend_from_slice(&sample.data);
-        let mut sorted: Vec<_> = sample.modifiers.iter().collect();
-        sorted.sort_by_key(|m| m.name.as_str());
-        for modifier in sorted {
+        let mut sorted: Vec<_> = sample.modifiers.iter().enumerate().collect();
+        sorted.sort_by_key(|(_, m)| m.name.as_str());
+        for (m, modifier) in sorted {
             let name = modifier.name.as_str();
-            let param = first[name];
+            // The names of formulas are not those of parameters.
+            let param = place.parameters.get(name).copied().unwrap_or_default();
+            let derived = formulas.of_modifier([place.at[0], place.at[1], m]);
             match &modifier.data {
+                ModifierData::Formula(_) => self.scale_param.extend_from_slice(derived),
+                ModifierData::Morphing(terms) => {
+                    for (term, index) in terms.iter().zip(derived) {
+                        self.morphing_param.push(*index);
+                        self.morphing_cell.push(self.morphing.len());
+                        self.morphing.extend_from_slice(&term.data);
+                    }
+                }
                 ModifierData::NormFactor | ModifierData::Lumi => self.scale_param.push(param),
                 ModifierData::NormSys { lo, hi } => {
                     self.normsys_param.push(param);
@@ -162,7 +193,7 @@ impl Tables {
                     self.histosys_down.extend(lo_data.iter().zip(&sample.data).map(|(lo, n)| lo - n));
                 }
                 ModifierData::StatError(_) => {
-                    self.bin_factor_param.push(param + staterror_bins.get(name).copied().unwrap_or(0));
+                    self.bin_factor_param.push(param + place.staterror_bins.get(name).copied().unwrap_or(0));
                 }
                 ModifierData::ShapeSys(_) | ModifierData::ShapeFactor => self.bin_factor_param.push(param),
             }
@@ -193,14 +224,23 @@ impl Tables {
             self.histosys_up.extend_from_slice(&model.values(layout.histosys_up)[cells.clone()]);
             self.histosys_down.extend_from_slice(&model.values(layout.histosys_down)[cells]);
         }
+        for i in model.part(layout.template_morphing, template) {
+            self.morphing_param.push(copy(layout.morphing_param, i));
+            self.morphing_cell.push(self.morphing.len());
+            let first = copy(layout.morphing_cell, i);
+            self.morphing.extend_from_slice(&model.values(layout.morphing)[first + bins.start..first + bins.end]);
+        }
         let factors = model.part(layout.template_bin_factor, template);
         self.bin_factor_param.extend(factors.map(|i| copy(layout.bin_factor_param, i) + bins.start));
     }
 
-    /// Returns for each of `n_params` parameters whether a template depends on it.
-    pub(super) fn used_params(&self, n_params: usize) -> Vec<bool> {
-        let mut used = vec![false; n_params];
-        for &param in self.scale_param.iter().chain(&self.normsys_param).chain(&self.histosys_param) {
+    /// Returns for each parameter of `model` (P) whether a template depends on it.
+    pub(super) fn used_params(&self, model: &Model) -> Vec<bool> {
+        let mut used = vec![false; model.n_params()];
+        for &index in self.scale_param.iter().chain(&self.morphing_param) {
+            model.parameters_of(index as u32).for_each(|param| used[param as usize] = true);
+        }
+        for &param in self.normsys_param.iter().chain(&self.histosys_param) {
             used[param] = true;
         }
         for (channel, bins) in self.channel_bin.windows(2).enumerate() {
@@ -220,6 +260,7 @@ impl Tables {
         samples: Vec<String>,
     ) -> Result<FlatTables, CompileError> {
         self.histosys_cell.push(self.histosys_up.len());
+        self.morphing_cell.push(self.morphing.len());
         let mut buffers = Buffers::default();
         let constrained: Vec<usize> = (0..parameters.len()).filter(|&p| parameters.constraint[p].is_some()).collect();
         let layout = ModelLayout {
@@ -236,6 +277,9 @@ impl Tables {
             histosys_param: buffers.indices(&self.histosys_param)?,
             histosys_response: buffers.indices(&self.histosys_response)?,
             histosys_cell: buffers.indices(&self.histosys_cell)?,
+            template_morphing: buffers.indices(&self.template_morphing)?,
+            morphing_param: buffers.indices(&self.morphing_param)?,
+            morphing_cell: buffers.indices(&self.morphing_cell)?,
             template_bin_factor: buffers.indices(&self.template_bin_factor)?,
             bin_factor_param: buffers.indices(&self.bin_factor_param)?,
             constraint_param: buffers.indices(&constrained)?,
@@ -244,6 +288,7 @@ impl Tables {
             normsys_lo: buffers.reals(&self.normsys_lo),
             histosys_up: buffers.reals(&self.histosys_up),
             histosys_down: buffers.reals(&self.histosys_down),
+            morphing: buffers.reals(&self.morphing),
         };
         let Buffers { indices, reals } = buffers;
         Ok(FlatTables { indices, reals, layout, samples, responses: self.responses })

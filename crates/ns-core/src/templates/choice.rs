@@ -80,6 +80,9 @@ impl InputBlock {
 #[derive(Debug, Error, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum InputError {
+    /// The model has derived quantities, which the derivatives by templates do not know.
+    #[error("templates of models with formulas or morphing cannot be inputs")]
+    Formulas,
     /// No channel has the sample.
     #[error("the model has no sample `{sample}`")]
     UnknownSample {
@@ -233,8 +236,11 @@ impl Inputs {
     /// Returns the inputs that `selections` name.
     ///
     /// # Errors
-    /// A name that the model does not have, or a template that is selected twice.
+    /// A model with formulas, a name that it does not have, or a template that is selected twice.
     pub fn new(model: &Model, selections: &[TemplateSelection]) -> Result<Self, InputError> {
+        if model.has_formulas() {
+            return Err(InputError::Formulas);
+        }
         let mut chosen: Vec<Option<&TemplateVariations>> = vec![None; model.n_templates()];
         for selection in selections {
             for template in named(model, selection)? {

@@ -1,5 +1,6 @@
 //! The tests of ns-core through its public interface, in one binary.
 
+mod formula_models;
 mod formulas;
 mod nonlinearity;
 mod sensitivity;

@@ -8,7 +8,7 @@ use ns_core::spec::{
     Channel, Measurement, Modifier, ModifierData, ModifierKind, Observation, ParameterConfig, Sample, Workspace,
 };
 
-use super::{PyhfError, VERSION, extension};
+use super::{PyhfError, VERSION, extension, formula};
 use crate::json::{JsonCursor, JsonError, JsonObject};
 use crate::kind::DocumentKind;
 
@@ -108,6 +108,8 @@ fn modifier_data(kind: ModifierKind, cursor: &JsonCursor<'_>) -> Read<ModifierDa
             let (lo_data, hi_data) = (object.need("lo_data")?.numbers()?, object.need("hi_data")?.numbers()?);
             ModifierData::HistoSys { lo_data, hi_data }
         }
+        ModifierKind::Formula => formula::formula(cursor)?,
+        ModifierKind::Morphing => formula::morphing(cursor)?,
     })
 }
 
@@ -116,7 +118,9 @@ fn has_shape_of(kind: ModifierKind, cursor: &JsonCursor<'_>) -> bool {
     match kind {
         ModifierKind::NormFactor | ModifierKind::ShapeFactor | ModifierKind::Lumi => cursor.is_null(),
         ModifierKind::ShapeSys | ModifierKind::StatError => cursor.list().is_ok(),
-        ModifierKind::NormSys | ModifierKind::HistoSys => cursor.members().is_ok(),
+        ModifierKind::NormSys | ModifierKind::HistoSys | ModifierKind::Formula | ModifierKind::Morphing => {
+            cursor.members().is_ok()
+        }
     }
 }
 

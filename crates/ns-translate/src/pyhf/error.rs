@@ -77,6 +77,8 @@ fn shape_of(kind: ModifierKind) -> &'static str {
         ModifierKind::NormFactor | ModifierKind::ShapeFactor | ModifierKind::Lumi => "`null`",
         ModifierKind::NormSys => "an object with `lo` and `hi`",
         ModifierKind::HistoSys => "an object with `lo_data` and `hi_data`",
+        ModifierKind::Formula => "an object with `expression`",
+        ModifierKind::Morphing => "an object with `terms`",
         ModifierKind::ShapeSys | ModifierKind::StatError => "a list of numbers, one per bin",
     }
 }

@@ -9,8 +9,9 @@ use std::marker::PhantomData;
 
 use ns_core::interpolate::InterpolationRule;
 use ns_core::spec::{
-    Channel, Clipping, ConstrainedQuantity, ConstraintTerm, Measurement, Modifier, ModifierData, ModifierInterpolation,
-    ModifierKind, Observation, ParameterConfig, PerBinConstraint, Sample, Workspace,
+    Channel, Clipping, ConstrainedQuantity, ConstraintTerm, Expression, Measurement, Modifier, ModifierData,
+    ModifierInterpolation, ModifierKind, MorphingTerm, Observation, ParameterConfig, PerBinConstraint, Sample,
+    Workspace,
 };
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -300,6 +301,8 @@ impl Form for ModifierForm<'_> {
             (Some(ModifierKind::HistoSys), DataForm::Templates { lo_data, hi_data }) => {
                 ModifierData::HistoSys { lo_data, hi_data }
             }
+            (Some(ModifierKind::Formula), DataForm::Formula(expression)) => ModifierData::Formula(expression),
+            (Some(ModifierKind::Morphing), DataForm::Morphing(terms)) => ModifierData::Morphing(terms),
             _ => return Err(E::custom("modifier type and data do not go together")),
         };
         let interpolation = ModifierInterpolation { rule, scale };
@@ -318,6 +321,40 @@ enum DataForm {
     List(Vec<f64>),
     Factors { lo: f64, hi: f64 },
     Templates { lo_data: Vec<f64>, hi_data: Vec<f64> },
+    Formula(Expression),
+    Morphing(Vec<MorphingTerm>),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TermForm {
+    expression: String,
+    #[serde(default, deserialize_with = "some_names")]
+    parameters: Option<Vec<String>>,
+    #[serde(deserialize_with = "numbers")]
+    data: Vec<f64>,
+}
+
+impl Form for TermForm {
+    type Spec = MorphingTerm;
+
+    fn into_spec<E: Error>(self) -> Result<MorphingTerm, E> {
+        let Self { expression: text, parameters, data } = self;
+        Ok(MorphingTerm { coefficient: Expression { text, parameters }, data })
+    }
+}
+
+/// A list of at least one term.
+struct Terms(Vec<MorphingTerm>);
+
+impl<'de> Deserialize<'de> for Terms {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        filled_objects::<D, TermForm>(deserializer).map(Self)
+    }
+}
+
+fn some_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    filled(Vec::deserialize(deserializer)?).map(Some)
 }
 
 impl<'de> Deserialize<'de> for DataForm {
@@ -333,6 +370,9 @@ enum DataKey {
     Hi,
     LoData,
     HiData,
+    Expression,
+    Parameters,
+    Terms,
 }
 
 struct DataVisitor;
@@ -341,7 +381,7 @@ impl<'de> Visitor<'de> for DataVisitor {
     type Value = DataForm;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("null, a list of numbers, or an object with lo and hi or lo_data and hi_data")
+        f.write_str("null, a list of numbers, or an object with lo and hi, lo_data and hi_data, expression, or terms")
     }
 
     fn visit_unit<E: Error>(self) -> Result<DataForm, E> {
@@ -358,18 +398,28 @@ impl<'de> Visitor<'de> for DataVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<DataForm, A::Error> {
         let (mut lo, mut hi, mut lo_data, mut hi_data) = (None, None, None, None);
+        let (mut text, mut parameters, mut terms) = (None, None, None);
         while let Some(key) = map.next_key()? {
             let fresh = match key {
                 DataKey::Lo => lo.replace(map.next_value()?).is_none(),
                 DataKey::Hi => hi.replace(map.next_value()?).is_none(),
                 DataKey::LoData => lo_data.replace(filled(map.next_value()?)?).is_none(),
                 DataKey::HiData => hi_data.replace(filled(map.next_value()?)?).is_none(),
+                DataKey::Expression => text.replace(map.next_value()?).is_none(),
+                DataKey::Parameters => parameters.replace(filled(map.next_value()?)?).is_none(),
+                DataKey::Terms => terms.replace(map.next_value::<Terms>()?).is_none(),
             };
             if !fresh {
                 return Err(A::Error::custom("duplicate key"));
             }
         }
         match (lo, hi, lo_data, hi_data) {
+            (None, None, None, None) => match (text, parameters, terms) {
+                (Some(text), parameters, None) => Ok(DataForm::Formula(Expression { text, parameters })),
+                (None, None, Some(Terms(terms))) => Ok(DataForm::Morphing(terms)),
+                _ => Err(A::Error::custom("missing key")),
+            },
+            _ if text.is_some() || parameters.is_some() || terms.is_some() => Err(A::Error::custom("unknown key")),
             (Some(lo), Some(hi), None, None) => Ok(DataForm::Factors { lo, hi }),
             (None, None, Some(lo_data), Some(hi_data)) => Ok(DataForm::Templates { lo_data, hi_data }),
             _ => Err(A::Error::custom("missing key")),

@@ -12,6 +12,7 @@ mod error;
 mod extension;
 mod fast;
 mod fast_extension;
+pub(crate) mod formula;
 mod write;
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 
 use ns_core::interpolate::InterpolationRule;
 use ns_core::spec::{
-    Channel, Clipping, ConstrainedQuantity, ConstraintTerm, LogNormalDensity, Measurement, Modifier, ModifierData,
-    ModifierInterpolation, Observation, ParameterConfig, PerBinConstraint, PerBinKind, Sample, Workspace,
+    Channel, Clipping, ConstrainedQuantity, ConstraintTerm, Expression, LogNormalDensity, Measurement, Modifier,
+    ModifierData, ModifierInterpolation, MorphingTerm, Observation, ParameterConfig, PerBinConstraint, PerBinKind,
+    Sample, Workspace,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -24,8 +25,16 @@ fn numbers() -> impl Strategy<Value = Vec<f64>> {
     vec(number(), 1..5)
 }
 
+fn expression() -> impl Strategy<Value = Expression> {
+    let text = prop_oneof![Just("mu*(1 + x[0]^2)".to_owned()), "\\PC{0,8}"];
+    (text, option::of(vec(name(), 1..3))).prop_map(|(text, parameters)| Expression { text, parameters })
+}
+
 fn modifier() -> impl Strategy<Value = Modifier> {
+    let term = (expression(), numbers()).prop_map(|(coefficient, data)| MorphingTerm { coefficient, data });
     let data = prop_oneof![
+        expression().prop_map(ModifierData::Formula),
+        vec(term, 1..3).prop_map(ModifierData::Morphing),
         Just(ModifierData::NormFactor),
         Just(ModifierData::ShapeFactor),
         Just(ModifierData::Lumi),
@@ -285,4 +294,28 @@ fn both_readers_agree_on_published_workspaces() {
     }
     println!("{n_read} workspaces");
     assert!(n_read > 0);
+}
+
+#[test]
+fn wrong_data_of_formulas_have_their_place() {
+    let error = |kind: &str, data: Value| {
+        let modifier = serde_json::json!({"name": "f", "type": kind, "data": data});
+        let sample = serde_json::json!({"name": "s", "data": [1.0], "modifiers": [modifier]});
+        let document = serde_json::json!({
+            "channels": [{"name": "SR", "samples": [sample]}],
+            "observations": [{"name": "SR", "data": [1]}],
+            "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": []}}],
+            "version": "1.0.0"
+        });
+        read_workspace(document.to_string().as_bytes()).expect_err("wrong data").to_string()
+    };
+    let at = "/channels/0/samples/0/modifiers/0/data";
+    let null = error("formula", Value::Null);
+    assert!(null.contains("a `formula` modifier's data must be an object with `expression`, found `null`"), "{null}");
+    let missing = error("formula", serde_json::json!({"parameters": ["mu"]}));
+    assert!(missing.contains("expression") && missing.contains(at), "{missing}");
+    let empty = error("morphing", serde_json::json!({"terms": []}));
+    assert!(empty.contains(&format!("{at}/terms")), "{empty}");
+    let unknown = error("morphing", serde_json::json!({"terms": [{"expression": "c", "data": [1], "dta": 2}]}));
+    assert!(unknown.contains("dta") && unknown.contains(&format!("{at}/terms/0")), "{unknown}");
 }

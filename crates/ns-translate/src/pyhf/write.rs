@@ -3,7 +3,7 @@
 use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, ParameterConfig, Sample, Workspace};
 use serde_json::{Map, Value, json};
 
-use super::{VERSION, extension};
+use super::{VERSION, extension, formula};
 
 /// Returns the workspace as a pyhf document; reading it back gives the same workspace.
 ///
@@ -38,6 +38,8 @@ fn modifier(modifier: &Modifier) -> Value {
         ModifierData::HistoSys { lo_data, hi_data } => {
             json!({"lo_data": lo_data, "hi_data": hi_data})
         }
+        ModifierData::Formula(expression) => formula::write_formula(expression),
+        ModifierData::Morphing(terms) => formula::write_morphing(terms),
         ModifierData::ShapeSys(data) | ModifierData::StatError(data) => json!(data),
     };
     let mut object = Map::new();

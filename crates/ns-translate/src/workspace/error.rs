@@ -66,6 +66,14 @@ pub enum WorkspaceError {
         /// The new name.
         to: String,
     },
+    /// A parameter is to be removed that a formula names.
+    #[error("cannot remove the parameter `{parameter}`: the formula of `{formula}` names it")]
+    InFormula {
+        /// The parameter.
+        parameter: String,
+        /// The formula or morphing modifier.
+        formula: String,
+    },
     /// Names that both workspaces have, although none may be in both.
     #[error("both have the {part}{} {}", plural(.names), in_backticks(.names))]
     InBoth {
@@ -170,6 +178,7 @@ impl WorkspaceError {
                 Some("left and right outer joins keep one of the two; merging keeps the samples of both".to_owned())
             }
             Self::Differs { .. } => Some("left and right outer joins keep one of the two".to_owned()),
+            Self::InFormula { formula, .. } => Some(format!("remove `{formula}` too, or fix the parameter in fits")),
             Self::MergeWithoutJoin => Some("choose `outer`, `left outer` or `right outer` as the join".to_owned()),
             _ => None,
         }

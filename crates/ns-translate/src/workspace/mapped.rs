@@ -334,6 +334,7 @@ fn renamed(analysis: &LabelledWorkspace, namings: &Namings<'_>) -> Result<Worksp
         for sample in &mut channel.samples {
             let mut seen: Vec<(String, ModifierKind)> = Vec::new();
             for modifier in &mut sample.modifiers {
+                modifier.rename_parameters(|name| namings.get(name).map_or(name, |naming| &*naming.to).to_owned());
                 let old = modifier.name.clone();
                 let Some(naming) = namings.get(&old) else {
                     seen.push((old, modifier.kind));

@@ -42,6 +42,7 @@ pub use report::{
 pub use sort::sort;
 
 use crate::json::WrittenValue;
+use crate::pyhf::formula;
 
 /// How two workspaces are joined: what happens to a channel, an observation or a measurement whose
 /// name both have.
@@ -94,6 +95,9 @@ struct Modifier {
     scale: Option<WrittenValue>,
     #[serde(rename = "type")]
     kind: ModifierKind,
+    /// The names in its formulas.
+    #[serde(skip)]
+    parameters: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -172,10 +176,24 @@ impl WorkspaceDocument {
         match part {
             WorkspacePart::Channel => names(&self.channels),
             WorkspacePart::Sample => self.samples().map(Named::name).collect(),
-            WorkspacePart::Modifier => self.modifiers().map(Named::name).collect(),
+            WorkspacePart::Modifier => {
+                let names =
+                    self.modifiers().flat_map(|modifier| [&modifier.name].into_iter().chain(&modifier.parameters));
+                names.map(String::as_str).collect()
+            }
             WorkspacePart::Measurement => names(&self.measurements),
             WorkspacePart::Observation => names(&self.observations),
             WorkspacePart::Setting => self.measurements.iter().flat_map(|m| names(&m.config.parameters)).collect(),
+        }
+    }
+}
+
+impl Modifier {
+    /// Gives the parameters in its formulas the names that `new_name` returns.
+    fn rename_parameters(&mut self, new_name: impl Fn(&str) -> String) {
+        if self.kind.has_formula() {
+            formula::rename(&mut self.data, &new_name);
+            self.parameters = formula::names(&self.data);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use ns_core::pattern::{is_pattern, matches};
 use ns_core::spec::ModifierKind;
 
-use super::{Named, WorkspaceDocument, WorkspaceError, WorkspacePart};
+use super::{Modifier, WorkspaceDocument, WorkspaceError, WorkspacePart};
 
 /// The parts to remove: names, or patterns such as `JES_*` for all names that match. A name that
 /// the workspace has is not a pattern.
@@ -49,10 +49,11 @@ pub struct OrphanedMeasurement {
 /// demands at least one entry.
 pub fn prune(mut document: WorkspaceDocument, wanted: &PruneRequest) -> Result<PrunedWorkspace, WorkspaceError> {
     let wanted = &resolved(&document, wanted)?;
-    let had_poi: HashSet<String> = document.modifiers().map(|modifier| modifier.name.clone()).collect();
+    let had_poi: HashSet<String> = document.names(WorkspacePart::Modifier).into_iter().map(str::to_owned).collect();
     remove(&mut document, wanted);
     require_filled(&document)?;
-    let used: HashSet<&str> = document.modifiers().map(Named::name).collect();
+    require_no_formula(&document, &wanted.modifiers)?;
+    let used: HashSet<&str> = document.names(WorkspacePart::Modifier).into_iter().collect();
     let orphan = |poi: &String| had_poi.contains(poi) && !used.contains(poi.as_str());
     let measurements = document.measurements.iter().filter(|measurement| orphan(&measurement.config.poi));
     let orphans =
@@ -106,6 +107,15 @@ fn require_filled(document: &WorkspaceDocument) -> Result<(), WorkspaceError> {
     match document.channels.iter().find(|channel| channel.samples.is_empty()) {
         None => Ok(()),
         Some(channel) => empty(WorkspacePart::Sample, Some(channel.name.clone())),
+    }
+}
+
+/// Refuses to remove parameters that formulas name.
+fn require_no_formula(document: &WorkspaceDocument, removed: &[String]) -> Result<(), WorkspaceError> {
+    let named = |modifier: &Modifier| removed.iter().find(|name| modifier.parameters.contains(name)).cloned();
+    match document.modifiers().find_map(|modifier| Some((named(modifier)?, modifier.name.clone()))) {
+        None => Ok(()),
+        Some((parameter, formula)) => Err(WorkspaceError::InFormula { parameter, formula }),
     }
 }
 

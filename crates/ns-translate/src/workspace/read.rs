@@ -62,7 +62,9 @@ fn modifier(object: &JsonObject<'_>) -> Read<Modifier> {
     let kind = ModifierKind::from_word(word)
         .ok_or_else(|| PyhfError::UnknownModifier { kind: word.to_owned(), place: cursor.place() })?;
     let (interpolation, scale) = (written(object, "interpolation")?, written(object, "scale")?);
-    Ok(Modifier { data: data(object)?, interpolation, name: name(object)?, scale, kind })
+    let data = data(object)?;
+    let parameters = if kind.has_formula() { pyhf::formula::names(&data) } else { Vec::new() };
+    Ok(Modifier { data, interpolation, name: name(object)?, scale, kind, parameters })
 }
 
 fn observation(object: &JsonObject<'_>) -> Read<Observation> {

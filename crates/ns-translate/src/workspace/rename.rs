@@ -23,8 +23,8 @@ pub struct RenameRequest {
     pub channels: Vec<NewName>,
     /// Samples, in every channel.
     pub samples: Vec<NewName>,
-    /// Modifiers, in every sample, with parameters of interest and the settings of measurements for
-    /// their parameters.
+    /// Modifiers, in every sample, with parameters of interest, the settings of measurements for
+    /// their parameters, and the names in formulas.
     pub modifiers: Vec<NewName>,
     /// Measurements.
     pub measurements: Vec<NewName>,
@@ -53,6 +53,9 @@ pub fn rename(mut document: WorkspaceDocument, wanted: &RenameRequest) -> Result
                 if modifier.kind == ModifierKind::Lumi && new != "lumi" {
                     return Err(WorkspaceError::LumiRenamed { to: new.to_owned() });
                 }
+            }
+            for modifier in &mut sample.modifiers {
+                modifier.rename_parameters(|name| renamed_element(&modifiers, name));
             }
             let scope = || NameScope::Sample { channel: channel.name.clone(), sample: sample.name.clone() };
             each(&mut sample.modifiers, &modifiers, |m| (&mut m.name, m.kind))
@@ -94,6 +97,14 @@ fn names<'r>(
         }
     }
     Ok(names)
+}
+
+/// Returns the new name of a parameter, or of the element of a vector (`gamma[3]`).
+fn renamed_element(names: &Names<'_>, old: &str) -> String {
+    match (names.get(old), old.split_once('[')) {
+        (None, Some((set, index))) => format!("{}[{index}", new_name(names, set)),
+        (new, _) => new.copied().unwrap_or(old).to_owned(),
+    }
 }
 
 fn new_name<'n>(names: &Names<'n>, old: &'n str) -> &'n str {

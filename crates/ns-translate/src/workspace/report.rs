@@ -331,7 +331,8 @@ impl Described<'_> {
     fn kinds(&self, name: &str, contributions: &[Contribution<'_>]) -> Option<MapProblem> {
         let is_shift = |kind: &ModifierKind| matches!(kind, ModifierKind::NormSys | ModifierKind::HistoSys);
         let all = contributions.iter().flat_map(|found| found.used.kinds.iter().map(|&kind| (found.analysis, kind)));
-        let all: Vec<(usize, ModifierKind)> = all.collect();
+        // Formulas may use parameters of every kind.
+        let all: Vec<(usize, ModifierKind)> = all.filter(|(_, kind)| !kind.has_formula()).collect();
         let &(i, first) = all.first()?;
         let can_be_one = |kind: &ModifierKind| *kind == first || (is_shift(kind) && is_shift(&first));
         let &(j, other) = all.iter().find(|(_, kind)| !can_be_one(kind))?;

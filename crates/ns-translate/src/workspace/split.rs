@@ -46,6 +46,12 @@ pub(super) fn split(
     for channel in &mut document.channels {
         for sample in &mut channel.samples {
             for modifier in &mut sample.modifiers {
+                if let Some((name, (_, rule))) =
+                    modifier.parameters.iter().find_map(|name| assigned.get_key_value(name))
+                {
+                    let (name, formula) = (name.clone(), modifier.name.clone());
+                    return Err(rule.error(MapProblem::InFormula { name, formula }));
+                }
                 if let Some(&(index, rule)) = assigned.get(&modifier.name) {
                     splitter.rename(modifier, index, rule, [&channel.name, &sample.name])?;
                 }

@@ -275,3 +275,54 @@ fn a_workspace_with_a_duplicate_name_is_not_joined() {
         );
     }
 }
+
+/// The workspace with a formula of `mu` and `tilt` on the background, and a morphing on the signal.
+fn with_formulas() -> WorkspaceDocument {
+    let mut value = value("SR", 50.0);
+    let rate = json!({"name": "rate", "type": "formula",
+        "data": {"expression": "@0*(1 + 0.1*tilt)", "parameters": ["mu"]}});
+    let eft = json!({"name": "eft", "type": "morphing",
+        "data": {"terms": [{"expression": "tilt^2", "data": [1]}, {"expression": "mu*tilt", "data": [2]}]}});
+    let samples = value["channels"][0]["samples"].as_array_mut().expect("samples");
+    samples[1]["modifiers"].as_array_mut().expect("modifiers").push(rate);
+    samples[0]["modifiers"].as_array_mut().expect("modifiers").push(eft);
+    let settings = value["measurements"][0]["config"]["parameters"].as_array_mut().expect("settings");
+    settings.push(json!({"name": "tilt", "bounds": [[-1, 1]]}));
+    document(&value)
+}
+
+#[test]
+fn parameters_are_renamed_in_formulas() {
+    let wanted = RenameRequest { modifiers: new_names(&[("tilt", "b-tag"), ("mu", "r")]), ..RenameRequest::default() };
+    let renamed = serde_json::to_value(rename(with_formulas(), &wanted).expect("new names")).expect("JSON");
+    let modifier = |sample: usize, k: usize| &renamed["channels"][0]["samples"][sample]["modifiers"][k];
+    assert_eq!(modifier(1, 3)["data"], json!({"expression": "@0*(1 + 0.1*`b-tag`)", "parameters": ["r"]}));
+    assert_eq!(modifier(0, 1)["data"]["terms"][0], json!({"expression": "`b-tag`^2", "data": [1]}));
+    assert_eq!(modifier(0, 1)["data"]["terms"][1]["expression"], "r*`b-tag`");
+    assert_eq!(modifier(0, 0)["name"], "r");
+    assert_eq!(renamed["measurements"][0]["config"]["parameters"][1]["name"], "b-tag");
+    assert_eq!(renamed["measurements"][0]["config"]["poi"], "r");
+}
+
+#[test]
+fn parameters_in_formulas_are_not_pruned() {
+    let modifiers = names(&["tilt"]);
+    let wanted = PruneRequest { modifiers, ..PruneRequest::default() };
+    assert_eq!(
+        said(prune(with_formulas(), &wanted)),
+        "cannot remove the parameter `tilt`: the formula of `eft` names it; \
+         remove `eft` too, or fix the parameter in fits"
+    );
+    let modifiers = names(&["tilt", "eft", "rate"]);
+    let wanted = PruneRequest { modifiers, ..PruneRequest::default() };
+    assert_eq!(prune(with_formulas(), &wanted).expect("nothing names it").document, good());
+}
+
+#[test]
+fn documents_with_formulas_are_sorted_and_combined_as_they_are() {
+    let sorted = sort(with_formulas());
+    assert_eq!(sorted.counts(), with_formulas().counts());
+    let both = combined(with_formulas(), document(&value("CR", 9.0)), WorkspaceJoin::Outer);
+    let written = serde_json::to_string(&both.expect("distinct channels").document).expect("JSON");
+    assert!(written.contains("tilt^2") && written.contains("@0*(1 + 0.1*tilt)"), "{written}");
+}

@@ -28,10 +28,13 @@ impl Uses {
         for channel in &document.channels {
             for sample in &channel.samples {
                 for modifier in &sample.modifiers {
-                    let found = uses.entry(&modifier.name);
-                    push(&mut found.channels, &channel.name);
-                    push(&mut found.samples, &sample.name);
-                    push(&mut found.kinds, &modifier.kind);
+                    let own = (!modifier.kind.has_formula()).then_some(&modifier.name);
+                    for name in own.into_iter().chain(&modifier.parameters) {
+                        let found = uses.entry(name);
+                        push(&mut found.channels, &channel.name);
+                        push(&mut found.samples, &sample.name);
+                        push(&mut found.kinds, &modifier.kind);
+                    }
                 }
             }
         }

@@ -22,12 +22,14 @@ pub(crate) struct ShiftWeights {
     derivative: Vec<[Lanes; 2]>,
     /// Adjoints of p and q (P).
     pub(crate) adjoint: Vec<[Lanes; 2]>,
+    /// Adjoints of the coefficients of morphing terms (P + D).
+    pub(crate) morphing: Vec<Lanes>,
 }
 
 impl ShiftWeights {
     pub(crate) fn new(plan: &ModelPlan) -> Self {
         let room = || vec![[Lanes::ZERO; 2]; plan.n_weights()];
-        Self { value: room(), derivative: room(), adjoint: room() }
+        Self { value: room(), derivative: room(), adjoint: room(), morphing: vec![Lanes::ZERO; plan.n_extended] }
     }
 
     /// Computes the weights at `params` (P), with adjoints of zero.
@@ -54,6 +56,9 @@ impl ShiftWeights {
                 }
             }
         }
+        for &param in &plan.morphing_params {
+            self.morphing[param as usize] = Lanes::ZERO;
+        }
     }
 
     /// Adds the contributions of the adjoints to `gradient` (P).
@@ -68,6 +73,10 @@ impl ShiftWeights {
             let ([p, q], [dp, dq]) = (self.adjoint[place], self.derivative[place]);
             let gradient = &mut gradient[own.param as usize];
             *gradient = p.times_plus(isa, dp, q.times_plus(isa, dq, *gradient));
+        }
+        for &param in &plan.morphing_params {
+            let param = param as usize;
+            gradient[param] = gradient[param] + self.morphing[param];
         }
     }
 }
@@ -171,10 +180,10 @@ impl FactorChains {
             excesses: vec![Lanes::ZERO; most(|plan, channel| normsys(plan, channel).len())],
             partials: vec![Lanes::ZERO; most(|plan, channel| normsys(plan, channel).len())],
             scales: vec![Lanes::ZERO; most(|plan, channel| scales(plan, channel).len())],
-            inner: vec![Lanes::ZERO; plan.n_params],
+            inner: vec![Lanes::ZERO; plan.n_extended],
             outer: OuterLanes {
-                is_present: vec![false; plan.n_params],
-                exponents: vec![Outer::default(); plan.n_params],
+                is_present: vec![false; plan.n_extended],
+                exponents: vec![Outer::default(); plan.n_extended],
             },
         }
     }

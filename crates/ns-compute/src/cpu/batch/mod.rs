@@ -21,6 +21,7 @@ use constraints::ConstrainedPoint;
 use factors::{FactorChains, ShiftWeights};
 use lanes::{LANES, Lanes};
 use ns_core::Data;
+use ns_core::derived::{DerivativeOrder, DerivedPoint, DerivedQuantities};
 use std::sync::Arc;
 use tile::{BatchSite, BatchTileWork};
 
@@ -104,11 +105,15 @@ pub struct CpuBatch {
 /// Eight points and what is evaluated there.
 #[derive(Debug, Clone)]
 struct Group {
+    /// The extended points (P + D).
     params: Vec<Lanes>,
     main: Vec<Lanes>,
     aux: Vec<Lanes>,
     constant: Lanes,
     gradient: Vec<Lanes>,
+    /// The derived quantities of each point; empty if the model has none.
+    points: Vec<DerivedPoint>,
+    by_derived: Vec<f64>,
 }
 
 #[derive(Debug, Clone)]
@@ -124,11 +129,13 @@ impl CpuBatch {
     pub fn new(plan: Arc<ModelPlan>) -> Self {
         let room = |n| vec![Lanes::ZERO; n];
         let group = Group {
-            params: room(plan.n_params),
+            params: room(plan.n_extended),
             main: room(plan.n_bins()),
             aux: room(plan.terms.len()),
             constant: Lanes::ZERO,
-            gradient: room(plan.n_params),
+            gradient: room(plan.n_extended),
+            points: if plan.derived.is_empty() { Vec::new() } else { vec![DerivedPoint::new(&plan.derived); LANES] },
+            by_derived: vec![0.0; plan.derived.len()],
         };
         let scratch = Scratch {
             weights: ShiftWeights::new(&plan),
@@ -192,15 +199,18 @@ impl CpuBatch {
             if let BatchDataSets::Each(_) = data {
                 self.group.set_data(&points.map(|point| data.of(point)));
             }
-            self.group.set_params(&points.map(|point| &params[point * n_params..(point + 1) * n_params]));
+            let order = if GRADIENT { DerivativeOrder::Gradients } else { DerivativeOrder::Values };
+            let rows = points.map(|point| &params[point * n_params..(point + 1) * n_params]);
+            let in_domain = self.group.set_params(&self.plan.derived, &rows, order);
             let Self { plan, isa, group, scratch } = self;
             let value = dispatch(*isa, Evaluate::<GRADIENT> { plan, group, scratch });
             for (lane, nll) in nll.iter_mut().enumerate() {
-                let is_finite = value.0[lane].is_finite();
+                let is_finite = in_domain[lane] && value.0[lane].is_finite();
                 *nll = if is_finite { value.0[lane] } else { f64::INFINITY };
                 if GRADIENT {
                     let point = first + lane;
-                    group.write_gradient(lane, is_finite, &mut gradient[point * n_params..(point + 1) * n_params]);
+                    let out = &mut gradient[point * n_params..(point + 1) * n_params];
+                    group.write_gradient(lane, is_finite, &plan.derived, out);
                 }
             }
         }
@@ -214,13 +224,33 @@ impl Group {
         self.constant = Lanes(data.map(|set| set.constant));
     }
 
-    fn set_params(&mut self, params: &[&[f64]; LANES]) {
-        gather(&mut self.params, params);
+    /// Sets the points (P), and returns for each whether its derived quantities are finite.
+    fn set_params(
+        &mut self,
+        derived: &DerivedQuantities,
+        params: &[&[f64]; LANES],
+        order: DerivativeOrder,
+    ) -> [bool; LANES] {
+        if derived.is_empty() {
+            gather(&mut self.params, params);
+            return [true; LANES];
+        }
+        let in_domain = std::array::from_fn(|lane| self.points[lane].set(derived, params[lane], order));
+        gather(&mut self.params, &std::array::from_fn(|lane| &self.points[lane].extended[..]));
+        in_domain
     }
 
-    fn write_gradient(&self, lane: usize, is_finite: bool, out: &mut [f64]) {
+    fn write_gradient(&mut self, lane: usize, is_finite: bool, derived: &DerivedQuantities, out: &mut [f64]) {
+        if !is_finite {
+            return out.fill(0.0);
+        }
         for (out, derivative) in out.iter_mut().zip(&self.gradient) {
-            *out = if is_finite { derivative.0[lane] } else { 0.0 };
+            *out = derivative.0[lane];
+        }
+        if !derived.is_empty() {
+            let by_derived = self.gradient[out.len()..].iter().map(|derivative| derivative.0[lane]);
+            self.by_derived.iter_mut().zip(by_derived).for_each(|(to, from)| *to = from);
+            self.points[lane].pull_back(derived, &self.by_derived, out);
         }
     }
 }
@@ -247,7 +277,7 @@ impl<const GRADIENT: bool> VectorBody for Evaluate<'_, GRADIENT> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) -> Lanes {
-        let Self { plan, group: Group { params, main, aux, constant, gradient }, scratch } = self;
+        let Self { plan, group: Group { params, main, aux, constant, gradient, .. }, scratch } = self;
         let Scratch { weights, chains, work } = scratch;
         weights.set(plan, params);
         chains.find_outer(plan, params);

@@ -10,7 +10,7 @@ use super::lanes::{LANES, Lanes};
 use super::poisson;
 use crate::cpu::channel::{NEGLIGIBLE, Tile};
 use crate::cpu::isa::Isa;
-use crate::cpu::plan::{BinFactorUse, ChannelPlan, HistoSysUse, ModelPlan, TILE, TemplatePlan};
+use crate::cpu::plan::{BinFactorUse, ChannelPlan, HistoSysUse, ModelPlan, MorphingUse, TILE, TemplatePlan};
 
 /// Where a body evaluates: a tile of a channel, at eight points.
 #[derive(Clone, Copy)]
@@ -18,14 +18,15 @@ pub(crate) struct BatchSite<'a> {
     pub(crate) plan: &'a ModelPlan,
     pub(crate) channel: &'a ChannelPlan,
     pub(crate) tile: Tile,
-    /// The points (P).
+    /// The extended points (P + D).
     pub(crate) params: &'a [Lanes],
 }
 
 impl<'a> BatchSite<'a> {
     /// Returns template `t`, from the first bin of the tile on.
     fn template(self, t: usize) -> TemplateSite<'a> {
-        TemplateSite { plan: self.plan, template: &self.plan.templates[t], start: self.tile.start }
+        let Self { plan, params, tile, .. } = self;
+        TemplateSite { plan, params, template: &plan.templates[t], start: tile.start }
     }
 }
 
@@ -33,6 +34,7 @@ impl<'a> BatchSite<'a> {
 #[derive(Clone, Copy)]
 struct TemplateSite<'a> {
     plan: &'a ModelPlan,
+    params: &'a [Lanes],
     template: &'a TemplatePlan,
     /// The first bin, counted inside the channel.
     start: usize,
@@ -45,6 +47,10 @@ impl<'a> TemplateSite<'a> {
 
     fn histosys(self) -> &'a [HistoSysUse] {
         &self.plan.histosys[self.template.histosys.clone()]
+    }
+
+    fn morphs(self) -> &'a [MorphingUse] {
+        &self.plan.morphs[self.template.morphs.clone()]
     }
 
     fn bin_factors(self) -> &'a [BinFactorUse] {
@@ -206,6 +212,13 @@ fn shift_strip<I: Isa, const N: usize>(
             sum[i] = p.times_plus(isa, Lanes::all(up[i]), q.times_plus(isa, Lanes::all(down[i]), sum[i]));
         }
     }
+    for term in site.morphs() {
+        let coefficient = site.params[term.param as usize];
+        let values: &[f64; N] = cells(&site.plan.morphing, term.cells as usize + site.start);
+        for i in 0..N {
+            sum[i] = coefficient.times_plus(isa, Lanes::all(values[i]), sum[i]);
+        }
+    }
     *shifted = sum;
 }
 
@@ -243,6 +256,14 @@ fn unshift_strip<I: Isa, const N: usize>(
             q = adjoint[i].times_plus(isa, Lanes::all(down[i]), q);
         }
         weights.adjoint[modifier.weight as usize] = [p, q];
+    }
+    for term in site.morphs() {
+        let mut sum = weights.morphing[term.param as usize];
+        let values: &[f64; N] = cells(&site.plan.morphing, term.cells as usize + site.start);
+        for i in 0..N {
+            sum = adjoint[i].times_plus(isa, Lanes::all(values[i]), sum);
+        }
+        weights.morphing[term.param as usize] = sum;
     }
 }
 

@@ -243,6 +243,14 @@ pub enum MapProblem {
         /// The new name.
         to: String,
     },
+    /// A parameter that a formula names and that would be split.
+    #[error("`{name}` cannot be split: the formula of `{formula}` names it")]
+    InFormula {
+        /// The parameter.
+        name: String,
+        /// The formula or morphing modifier.
+        formula: String,
+    },
     /// A staterror that would be split by sample.
     #[error("`{name}` is a staterror, which the samples of a channel share")]
     StatErrorBySample {
@@ -397,7 +405,9 @@ impl MapProblem {
             Self::Lumi { .. } => {
                 "`correlate: [lumi]` keeps it one parameter; a normsys has the same effect and any name"
             }
-            Self::TwiceInSample { .. } | Self::StatErrorBySample { .. } => "leave it out of the rule",
+            Self::TwiceInSample { .. } | Self::StatErrorBySample { .. } | Self::InFormula { .. } => {
+                "leave it out of the rule"
+            }
             Self::EmptyPart { .. } => {
                 "a part has patterns of channels for `by: channel`, and of samples for `by: sample`"
             }
