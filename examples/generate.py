@@ -8,6 +8,7 @@ background.json    shapes.json without its signal
 signal.json        a JSON patch that adds the signal to background.json
 signals.json       a patch set for background.json with three signal masses
 plane.json         a patch set for background.json with signals in the plane of two masses
+eft.json           an effective field theory with two operators, and a formula for a rate
 points.json        two points to evaluate simple.json at
 
 The Python package has copies of those that `nextstat.example` offers.
@@ -134,6 +135,40 @@ def shapes():
     return workspace
 
 
+def eft():
+    """A signal of two operators, and a background whose rate is a formula."""
+    def term(expression, *data):
+        return {"expression": expression, "data": list(data)}
+
+    operators = modifier("eft", "morphing", {"terms": [
+        term("cW", 1.6, 2.5, 3.1, 3.4, 3.0),
+        term("cW^2", 0.4, 1.0, 2.2, 4.1, 6.8),
+        term("cB", 4.2, 2.8, 1.6, 0.8, 0.3),
+        term("cB^2", 0.5, 0.4, 0.3, 0.2, 0.1),
+        term("cW*cB", 0.2, 0.3, 0.5, 0.7, 0.8),
+    ]})
+    rate = modifier("rate", "formula", {"expression": "@0 * exp(0.05 * @1)", "parameters": ["k", "tilt"]})
+    background = [120.0, 85.0, 52.0, 28.0, 12.0]
+    jes = {"lo_data": [round(y * (1 - 0.02 * (i - 2)), 2) for i, y in enumerate(background)],
+           "hi_data": [round(y * (1 + 0.02 * (i - 2)), 2) for i, y in enumerate(background)]}
+    signal_region = [
+        sample("signal", [42.0, 31.0, 20.0, 12.0, 6.0], operators, norm("theory", 0.96, 1.04)),
+        sample("background", background, rate, modifier("JES", "histosys", jes), norm("tilt", 0.97, 1.03)),
+    ]
+    parameters = [
+        {"name": "cW", "inits": [0.0], "bounds": [[-5.0, 5.0]]},
+        {"name": "cB", "inits": [0.0], "bounds": [[-10.0, 10.0]]},
+        {"name": "k", "inits": [1.0], "bounds": [[0.5, 1.5]]},
+    ]
+    return {
+        "channels": [{"name": "SR", "samples": signal_region},
+                     {"name": "CR", "samples": [sample("background", [900.0], rate)]}],
+        "observations": [{"name": "SR", "data": [166.0, 121.0, 80.0, 50.0, 32.0]}, {"name": "CR", "data": [905.0]}],
+        "measurements": [{"name": "eft", "config": {"poi": "cW", "parameters": parameters}}],
+        "version": "1.0.0",
+    }
+
+
 def digest(document):
     text = json.dumps(document, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
@@ -197,6 +232,7 @@ def main():
         "signal": add_signal(),
         "signals": patch_set(),
         "plane": plane(),
+        "eft": eft(),
         "points": [[1.0, 1.0, 1.0], [0.0, 1.1, 0.9]],
     }
     for name, document in documents.items():

@@ -63,7 +63,8 @@ fn candidates<L: ?Sized>(search: &Search<'_, L>, model: &Model, best: &Minimum, 
     let is_bent = |suspect: &&Suspect| suspect.parameters.len() == 1 && suspect.bend > 0.0;
     let bent = search.candidates.suspects.iter().filter(is_bent).map(|suspect| suspect.parameters[0]);
     let mut found: Vec<usize> = model.poi().into_iter().chain(bent).collect();
-    for &param in model.table(model.layout.scale_param) {
+    let scales = model.table(model.layout.scale_param).iter();
+    for param in scales.flat_map(|&index| model.parameters_of(index)) {
         let i = param as usize;
         if model.parameters.constraint[i].is_none() && hessian.variance(i).sqrt() > WELL_KNOWN * best.params[i].abs() {
             found.push(i);

@@ -1,6 +1,7 @@
 //! What a model indicates about further minima, and how much of it is followed up in a fit.
 
 use super::explore::{MIDDLE, THOROUGH, has_other_side};
+use super::mirror::Mirrors;
 use super::suspects::{Suspect, SuspectKind, suspects};
 use crate::minimize::{Domain, Minimum};
 use ns_core::Model;
@@ -15,6 +16,8 @@ pub struct Candidates {
     /// Parameters whose effect on the expected counts is far from linear. Shared, because every
     /// search has a copy.
     pub suspects: Arc<[Suspect]>,
+    /// Parameters of formulas, with the model that says where their effect is the same again.
+    pub mirrors: Option<Arc<Mirrors>>,
 }
 
 impl Candidates {
@@ -23,7 +26,7 @@ impl Candidates {
     pub fn of(model: &Model) -> Self {
         let same_sign = model.same_sign();
         let same_sign = if same_sign.contains(&true) { same_sign } else { Vec::new() };
-        Self { same_sign, suspects: suspects(model).into() }
+        Self { same_sign, suspects: suspects(model).into(), mirrors: Mirrors::of(model) }
     }
 
     /// Returns `true` if exploring in `domain` takes many fits, so that a procedure of many fits

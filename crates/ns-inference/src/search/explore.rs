@@ -19,7 +19,7 @@ const NEAR: f64 = 0.3;
 
 /// A point that is higher than this above a minimum in -ln L is not minimised from, if that is not
 /// done in any case.
-const HIGHEST_RISE: f64 = 8.0;
+pub(super) const HIGHEST_RISE: f64 = 8.0;
 
 /// Minimising from every reflected point is done where their number times the square of that of the
 /// parameters is at most this: it costs little then.
@@ -208,13 +208,17 @@ impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
         if self.is_thorough() {
             let all: Vec<Suspect> = self.free_suspects().filter(|s| s.kind != SuspectKind::Growth).cloned().collect();
             let mut starts = self.reflected_starts(minimum);
+            starts.extend(self.mirrored_starts(minimum));
             starts.extend(self.moved_starts(minimum, &all, last));
             return starts;
         }
         if breadth == SearchBreadth::Reflections || !self.has_suspects() || !minimum.converged() {
-            return self.reflected_starts(minimum);
+            let mut starts = self.reflected_starts(minimum);
+            starts.extend(self.mirrored_starts(minimum));
+            return starts;
         }
         let mut starts = self.screened_starts(minimum);
+        starts.extend(self.mirrored_starts(minimum));
         let moved: Vec<Suspect> =
             self.candidates.moved_in_large(&self.domain).into_iter().take(MOST_MOVED).cloned().collect();
         starts.extend(self.moved_starts(minimum, &moved, last));
@@ -321,7 +325,8 @@ impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
                     }
                     let rises_on = rise_ahead(minimum, &at, &suspect.parameters) > 0.0;
                     let is_too_high = at.nll - minimum.nll > HIGHEST_RISE;
-                    if suspect.kind == SuspectKind::Growth || leads_elsewhere(minimum, &at, &suspect.parameters) {
+                    let is_start = matches!(suspect.kind, SuspectKind::Growth | SuspectKind::Formula);
+                    if is_start || leads_elsewhere(minimum, &at, &suspect.parameters) {
                         starts.push((at.params, FoundBy::Move(suspect.parameters[0], point[0])));
                     }
                     // The other side of zero may be as low again.

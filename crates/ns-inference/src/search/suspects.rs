@@ -3,6 +3,7 @@
 
 use super::explore::THOROUGH;
 use super::growth::{growth, reversal};
+use super::mirror::curved_by_formulas;
 use ns_core::Model;
 use ns_core::nonlinearity::NearDegeneratePair;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -26,6 +27,9 @@ const MOVED_FAR_TO: [f64; 7] = [-3.5, -2.0, -1.0, 0.0, 1.0, 2.0, 3.5];
 /// Where one parameter of a near-degenerate pair is moved to, and the other one against it.
 const PAIR_MOVED_TO: [f64; 2] = [-1.0, 1.0];
 
+/// Where parameters of formulas are moved to, as parts of their ranges.
+const RANGE: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
+
 /// A template that becomes negative within so many standard deviations makes its scale factor a
 /// suspect.
 const REVERSED: f64 = 3.0;
@@ -47,6 +51,8 @@ pub enum SuspectKind {
     /// A free scale factor of a model that has other suspects, or of a template that can become
     /// negative or has several.
     Scale,
+    /// A parameter on which a formula depends, but not linearly.
+    Formula,
 }
 
 /// Parameters that may hide minima.
@@ -69,7 +75,7 @@ impl Suspect {
         match self.kind {
             SuspectKind::Explosive | SuspectKind::Growth => true,
             SuspectKind::Pair | SuspectKind::Bent => self.bend > STRONGLY_BENT,
-            SuspectKind::Scale => false,
+            SuspectKind::Scale | SuspectKind::Formula => false,
         }
     }
 }
@@ -117,6 +123,11 @@ pub fn suspects(model: &Model) -> Vec<Suspect> {
             is_bent || can_reverse(model, templates) || have_products(model, templates)
         }));
     }
+    found.extend(curved_by_formulas(model).into_iter().filter(|&i| !model.parameters.fixed[i]).map(|i| {
+        let [lower, upper] = [model.parameters.lower[i], model.parameters.upper[i]];
+        let points = RANGE.map(|part| vec![lower + part * (upper - lower)]).to_vec();
+        Suspect { kind: SuspectKind::Formula, parameters: vec![i], bend: 0.0, points }
+    }));
     found
 }
 
@@ -127,7 +138,9 @@ fn free_scales(model: &Model, may_hide: impl Fn(&[usize]) -> bool) -> Vec<Suspec
     let mut scaled: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for template in 0..model.n_templates() {
         for &param in &model.table(layout.scale_param)[model.part(layout.template_scale, template)] {
-            scaled.entry(param as usize).or_default().push(template);
+            if (param as usize) < model.n_params() {
+                scaled.entry(param as usize).or_default().push(template);
+            }
         }
     }
     scaled.retain(|&param, templates| parameters.constraint[param].is_none() && may_hide(templates));
@@ -150,7 +163,8 @@ fn have_products(model: &Model, templates: &[usize]) -> bool {
     let (layout, parameters) = (model.layout, &model.parameters);
     let is_free = |&&param: &&u32| {
         let i = param as usize;
-        parameters.constraint[i].is_none() && !parameters.fixed[i]
+        // Derived quantities are suspects for themselves.
+        i < model.n_params() && parameters.constraint[i].is_none() && !parameters.fixed[i]
     };
     let scales = |template: usize| &model.table(layout.scale_param)[model.part(layout.template_scale, template)];
     templates.iter().any(|&template| scales(template).iter().filter(is_free).count() > 1)

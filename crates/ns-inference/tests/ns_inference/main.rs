@@ -8,6 +8,7 @@ mod coverage;
 mod data_sets;
 mod differentiable;
 mod fits;
+mod formulas;
 mod goodness;
 mod hypothesis_tests;
 mod interpolation_rules;

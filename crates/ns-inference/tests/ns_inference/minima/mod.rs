@@ -6,6 +6,7 @@ mod growth;
 mod mirrored;
 mod oracle;
 mod pairs;
+mod quadratic;
 mod starts;
 
 use ns_core::Model;
