@@ -11,6 +11,7 @@ mod family;
 mod gradients;
 mod measure;
 mod minima;
+mod operators;
 mod plot;
 mod procedures;
 mod scaling;
@@ -45,6 +46,9 @@ enum What {
     /// Default results against an exhaustive search for the lowest minimum, on random models with
     /// several minima
     Minima(minima::MinimaArgs),
+    /// Fit and contour of an effective field theory of 300 bins, 8 coefficients and 200 nuisance
+    /// parameters
+    Operators(operators::OperatorsArgs),
     /// One model of the family, in this process, as JSON (`scaling` calls this, so that each peak
     /// of memory is its own)
     Point(scaling::PointArgs),
@@ -59,6 +63,7 @@ fn main() -> std::process::ExitCode {
         What::Yields(arguments) => yields::run(&arguments),
         What::Gradients(arguments) => gradients::run(&arguments),
         What::Minima(arguments) => minima::run(&arguments),
+        What::Operators(arguments) => operators::run(&arguments),
         What::Point(arguments) => scaling::run_point(&arguments),
     };
     match done {
