@@ -40,9 +40,9 @@
 //!   [`model`] and [`parameters`] (as meant), [`check`] (suspicious properties), [`summary`]
 //!   (contents), [`similarity`] ("did you mean").
 //! * Formulas of a document: [`formula`] (text to derivatives), [`derived`] (what they compute).
-//! * Mathematics: [`interpolate`] and [`response`] (systematics), [`poisson`], [`constraint`] (terms
-//!   of auxiliary data), [`expected`] (λ), [`likelihood`], [`sensitivity`] (derivatives of yields),
-//!   [`nonlinearity`] (where second minima can be).
+//! * Mathematics: [`interpolate`] and [`response`] (systematics), [`poisson`], [`constraint`]
+//!   (terms of auxiliary data), [`expected`] (λ), [`likelihood`], [`sensitivity`] (derivatives of
+//!   yields), [`nonlinearity`] (where second minima can be).
 //! * Numbers: [`scalar`] (dual numbers), [`taylor`] (derivatives along a line), [`double_double`].
 //! * Interfaces: [`curvature`] (shapes of second derivatives), [`templates`] (histograms as
 //!   inputs), [`batch`] (accelerators).

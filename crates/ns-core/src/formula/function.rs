@@ -200,22 +200,23 @@ impl UnaryFunction {
     }
 }
 
-/// Derivatives of the inverse sine. 1 - x² loses digits near ±1 where (1 - x)(1 + x) does not.
+/// Returns the derivatives of the inverse sine. 1 - x² loses digits near ±1 where (1 - x)(1 + x)
+/// does not.
 fn arc_sine(x: f64) -> [f64; 2] {
     let square = (1.0 - x) * (1.0 + x);
     let first = 1.0 / square.sqrt();
     [first, x * first / square]
 }
 
-/// Derivatives of the hyperbolic tangent, of value `value`. 1 - tanh² loses digits far from zero
-/// where 1/cosh² does not.
+/// Returns the derivatives of the hyperbolic tangent, of value `value`. 1 - tanh² loses digits far
+/// from zero where 1/cosh² does not.
 fn hyperbolic_tangent(x: f64, value: f64) -> [f64; 2] {
     let first = x.cosh().powi(-2);
     [first, -2.0 * value * first]
 }
 
-/// Derivatives of x^n for a constant n. A factor of zero makes them zero, also where the power that
-/// is left is infinite.
+/// Returns the derivatives of x^n for a constant n. A factor of zero makes them zero, also where
+/// the power that is left is infinite.
 fn power(x: f64, n: f64) -> [f64; 2] {
     let term = |factor: f64, exponent: f64| if factor == 0.0 { 0.0 } else { factor * x.powf(exponent) };
     [term(n, n - 1.0), term(n * (n - 1.0), n - 2.0)]
@@ -281,7 +282,8 @@ fn condition(a: f64, b: f64, holds: bool) -> f64 {
     if a.is_nan() || b.is_nan() { f64::NAN } else { f64::from(holds) }
 }
 
-/// Derivatives of a^b. At a = 0, where ln a is infinite, a^b ln a tends to zero for b > 0.
+/// Returns the derivatives of a^b. At a = 0, where ln a is infinite, a^b ln a tends to zero for
+/// b > 0.
 fn general_power(a: f64, b: f64, value: f64) -> ([f64; 2], [f64; 3]) {
     let [by_a, by_a_twice] = power(a, b);
     if a == 0.0 && b > 0.0 {
@@ -293,7 +295,7 @@ fn general_power(a: f64, b: f64, value: f64) -> ([f64; 2], [f64; 3]) {
     ([by_a, value * log], [by_a_twice, mixed, value * log * log])
 }
 
-/// Derivatives of the angle of the point (x, y).
+/// Returns the derivatives of the angle of the point (x, y).
 fn angle(y: f64, x: f64) -> ([f64; 2], [f64; 3]) {
     let square = x * x + y * y;
     let fourth = square * square;

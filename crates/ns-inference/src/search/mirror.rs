@@ -62,8 +62,8 @@ pub(super) fn curved_by_formulas(model: &Model) -> Vec<usize> {
 }
 
 impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
-    /// `minimum` with one parameter of formulas across the vertex of its effect, where -ln L is not
-    /// much higher.
+    /// Returns `minimum` with one parameter of formulas across the vertex of its effect, where -ln
+    /// L is not much higher.
     pub(super) fn mirrored_starts(&mut self, minimum: &Minimum) -> Vec<(Vec<f64>, FoundBy)> {
         let Some(mirrors) = self.candidates.mirrors.clone().filter(|_| minimum.converged()) else { return Vec::new() };
         let mut starts = Vec::new();

@@ -276,7 +276,8 @@ fn a_workspace_with_a_duplicate_name_is_not_joined() {
     }
 }
 
-/// The workspace with a formula of `mu` and `tilt` on the background, and a morphing on the signal.
+/// Returns the workspace with a formula of `mu` and `tilt` on the background, and a morphing on the
+/// signal.
 fn with_formulas() -> WorkspaceDocument {
     let mut value = value("SR", 50.0);
     let rate = json!({"name": "rate", "type": "formula",
