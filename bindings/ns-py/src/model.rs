@@ -285,6 +285,12 @@ impl PyModel {
             // σ of normal terms, τ of Poisson terms.
             let scales: Vec<f64> = set.range().filter_map(|i| self.model.parameters.constraint[i]).map(scale).collect();
             entry.set_item("scales", array(py, &scales))?;
+            // One standard deviation below and above the starting value; NaN without a term.
+            let parameters = &self.model.parameters;
+            let of_element =
+                |i: usize| parameters.constraint[i].map_or([f64::NAN; 2], |c| c.widths(parameters.init[i]));
+            let widths: Vec<f64> = set.range().flat_map(of_element).collect();
+            entry.set_item("widths", matrix(py, widths, [set.len, 2])?)?;
             let aux: Vec<usize> = set.range().filter_map(|i| self.model.parameters.aux_index[i]).collect();
             entry.set_item("aux_indices", aux)?;
             list.append(entry)?;

@@ -257,7 +257,7 @@ class Model:
     def parameter_sets(self) -> list[dict[str, Any]]:
         """Returns what is known of each set of parameters, in order.
 
-        Name, kinds of modifiers, start, len, constraint, scales, aux_indices.
+        Name, kinds of modifiers, start, len, constraint, scales, widths, aux_indices.
         """
 
     def nll(self, params: _Params, data: ArrayLike | None = None, *, threads: int | None = None) -> Any:

@@ -126,6 +126,31 @@ def test_variations_of_all_samples_are_expected_data():
     assert main.get_xlim() == (0, 50)
 
 
+def test_variations_are_one_standard_deviation_of_every_kind_of_term():
+    modifiers = [
+        {"name": "mu", "type": "normfactor", "data": None},
+        {"name": "mc", "type": "staterror", "data": [0.2, 20.0]},
+        {"name": "control", "type": "shapesys", "data": [10.0, 10.0]},
+    ]
+    workspace = {
+        "channels": [{"name": "SR", "samples": [{"name": "all", "data": [100.0, 100.0], "modifiers": modifiers}]}],
+        "observations": [{"name": "SR", "data": [100, 100]}],
+        "measurements": [
+            {"name": "m", "config": {"poi": "mu", "parameters": [{"name": "mc", "per_bin": {"constraint": "poisson", "relative_threshold": 0.05}}]}}
+        ],
+        "version": "1.0.0",
+    }
+    model = nextstat.model_of(workspace)
+
+    def up(parameter):
+        return [*plot.variations(model, "SR", parameter)[0].patches[1].get_data().values]
+
+    assert up("control[0]") == pytest.approx([110.0, 100.0])
+    assert up("mc[1]") == pytest.approx([100.0, 120.0])
+    with pytest.raises(ValueError, match="has no constraint"):
+        up("mc[0]")
+
+
 WRONG = {
     "no contours": (
         lambda: plot.contours(nextstat.ContourResult({**made.contours()._fields, "contours": ()})),
@@ -136,7 +161,7 @@ WRONG = {
     "a scan of contours": (lambda: plot.scan(made.contours()), TypeError, "`result` must be a `ScanResult`"),
     "levels of a scan": (lambda: plot.scan(made.scan(), levels=[68]), ValueError, "`levels` has probabilities between 0 and 1"),
     "no bins": (lambda: plot.toys(made.toys(), bins=0), ValueError, "`bins` is 0, and must be at least 1"),
-    "bins that descend": (lambda: plot.toys(made.toys(), bins=[2, 1, 0]), ValueError, "`bins` is to ascend"),
+    "bins that descend": (lambda: plot.toys(made.toys(), bins=[2, 1, 0]), ValueError, "`bins` must be increasing"),
     "toys of a test": (lambda: plot.toys(made.tests()[0]), TypeError, "`result` must be a `ToyHypotestResult`"),
     "toys of the command": (
         lambda: plot.toys({key: value for key, value in made.toys().to_dict().items() if not key.startswith("toys_")}),

@@ -99,12 +99,12 @@ def _templates(model: Model, channel: str, parameter: str, samples: Sequence[str
     """Returns the yields of the samples at the nominal value of the parameter and at ±1σ."""
     index = model.index(parameter)
     found = next(one for one in model.parameter_sets() if one["start"] <= index < one["start"] + one["len"])
-    if found["constraint"] is None:
+    below, above = found["widths"][index - found["start"]]
+    if numpy.isnan(below):
         raise ValueError(f"`{parameter}` has no constraint, so that there is no variation of one standard deviation")
     points = numpy.tile(numpy.asarray(model.init, dtype=float), (3, 1))
-    scale = found["scales"][index - found["start"]]
-    points[1, index] += scale
-    points[2, index] -= scale
+    points[1, index] += above
+    points[2, index] -= below
     first = sum(model.channel_n_bins[: model.channels.index(channel)])
     bins = slice(first, first + model.channel_n_bins[model.channels.index(channel)])
     of_sample = numpy.asarray(FloatingModel(model).by_sample(points))[:, [list(model.samples).index(name) for name in samples], bins]
