@@ -4,7 +4,7 @@ use super::error::{CompileError, SamplePlace};
 use super::structure::{finite, unique};
 use super::terms::{TermSettings, impossible_datum};
 use crate::constraint::Constraint;
-use crate::spec::{Clipping, Measurement, ModifierKind, ParameterConfig};
+use crate::spec::{Clipping, ConstraintTerm, Measurement, ModifierKind, ParameterConfig};
 
 /// The properties of a parameter set, before and after the settings of the measurement are applied.
 #[derive(Debug, Clone)]
@@ -55,8 +55,9 @@ impl<'a> Settings<'a> {
     }
 
     fn require_lumi(&self, config: &ParameterConfig, requirement: &Requirement) -> Result<(), CompileError> {
+        let is_free = config.constraints.as_deref() == Some(&[ConstraintTerm::Flat]);
         let absent = [
-            ("auxdata", config.auxdata.is_none()),
+            ("auxdata", config.auxdata.is_none() && !is_free),
             ("sigmas", config.sigmas.is_none() && config.constraints.is_none()),
             ("inits", config.inits.is_none()),
             ("bounds", config.bounds.is_none()),

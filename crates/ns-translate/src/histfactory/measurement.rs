@@ -131,7 +131,7 @@ impl<'a> MeasurementReader<'a> {
                 TermKind::NoConstraint => {
                     let text = format!(
                         "`{name}` is free here: ROOT 6.40 leaves out an `OverallSys` with `NoConstraint`, and \
-                         constrains a `HistoSys` as ever"
+                         still constrains a `HistoSys`"
                     );
                     self.remark(text, &term.place);
                 }
@@ -154,7 +154,10 @@ impl<'a> MeasurementReader<'a> {
                 continue;
             };
             match target {
-                Target::Lumi if !self.parameters.has_lumi => {}
+                Target::Lumi if !self.parameters.has_lumi => {
+                    let text = "no sample follows the luminosity: its setting is left out".to_owned();
+                    self.remark(text, &setting.place);
+                }
                 Target::Lumi => self.set("lumi", setting, |value| value),
                 Target::Norm(name) => self.set(&name, setting, |value| value),
                 Target::Systematic(systematic) => {
@@ -173,7 +176,9 @@ impl<'a> MeasurementReader<'a> {
     /// Returns how values of the parameter that ROOT calls `written` become those of `systematic`:
     /// with a log-normal term ROOT has x, of which α = (κ^x - 1)/r, and with a gamma term β.
     fn own_unit(&self, systematic: &str, written: &str) -> impl Fn(f64) -> f64 + use<> {
-        let is_replaced = |term: &&Term| term.names.iter().any(|name| name == systematic);
+        // Of a `HistoSys` no term is replaced.
+        let has_own_term = self.configs.iter().any(|config| config.name == systematic && config.constraints.is_some());
+        let is_replaced = |term: &&Term| has_own_term && term.names.iter().any(|name| name == systematic);
         let kind = self.written.terms.iter().rfind(is_replaced).map(|term| term.kind);
         let is_beta = written.starts_with("beta_");
         move |value| match kind {

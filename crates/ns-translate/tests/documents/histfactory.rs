@@ -164,6 +164,29 @@ fn what_is_left_out_is_said() {
 }
 
 #[test]
+fn a_luminosity_without_uncertainty_is_fixed() {
+    let measurement = MEASUREMENT.replace("0.1", "0");
+    let loaded =
+        load_in(written(SAMPLE, &measurement).path()).unwrap_or_else(|error| panic!("{}", full_message(&error)));
+    let model = ns_core::compile(&loaded.workspace, &ns_core::CompileOptions::default()).expect("a model");
+    let lumi = model.parameters.index_of("lumi").expect("a luminosity");
+    assert!(model.parameters.fixed[lumi] && model.parameters.constraint[lumi].is_none());
+}
+
+#[test]
+fn values_of_a_systematic_without_own_term_are_taken_as_they_are() {
+    let sample = r#"<Sample Name="s" HistoName="signal"><NormFactor Name="mu" Low="0" High="5"/>
+        <HistoSys Name="a" HistoNameHigh="signal" HistoNameLow="signal"/></Sample>"#;
+    let settings = r#"<ParamSetting Val="2">alpha_a</ParamSetting>
+        <ConstraintTerm Type="LogNormal" RelativeUncertainty="0.5">a</ConstraintTerm></Measurement>"#;
+    let measurement = MEASUREMENT.replace("</Measurement>", settings);
+    let loaded =
+        load_in(written(sample, &measurement).path()).unwrap_or_else(|error| panic!("{}", full_message(&error)));
+    let config = loaded.workspace.measurements[0].parameters.iter().find(|config| config.name == "a");
+    assert_eq!(config.and_then(|config| config.inits.clone()), Some(vec![2.0]));
+}
+
+#[test]
 fn a_combination_that_was_moved_is_read_with_a_warning() {
     let contents = r#"<Sample Name="s" InputFile="fit/exports/data.root" HistoName="signal"/>"#;
     assert_eq!(
