@@ -175,7 +175,7 @@ fn base(cursor: &mut Cursor<'_>) -> Result<Base, Problem> {
         cursor.skip_base()?;
     }
     let n_cells = usize::try_from(cursor.count()?).map_err(|_| OutOfBytes)?;
-    let edges = axis(cursor)?;
+    let edges = axis(cursor, n_cells)?;
     // The axes y and z.
     cursor.skip_base()?;
     cursor.skip_base()?;
@@ -189,8 +189,8 @@ fn base(cursor: &mut Cursor<'_>) -> Result<Base, Problem> {
     Ok(Base { name, title, n_cells, edges, squared_weights })
 }
 
-/// Reads an axis and returns the edges of its bins.
-fn axis(cursor: &mut Cursor<'_>) -> Result<Vec<f64>, Problem> {
+/// Reads the axis of a histogram of `n_cells` contents and returns the edges of its bins.
+fn axis(cursor: &mut Cursor<'_>, n_cells: usize) -> Result<Vec<f64>, Problem> {
     let header = cursor.header()?;
     if !AXIS_VERSIONS.contains(&header.version) {
         return Err(Problem::Version { class: "TAxis", version: header.version });
@@ -198,6 +198,10 @@ fn axis(cursor: &mut Cursor<'_>) -> Result<Vec<f64>, Problem> {
     cursor.named()?;
     cursor.skip_base()?;
     let n_bins = cursor.count()?;
+    // Underflow and overflow have contents, too. Here, before there is memory for edges.
+    if n_bins.checked_add(2) != u64::try_from(n_cells).ok() {
+        return Err(Problem::Damaged("the numbers of its cells and bins differ"));
+    }
     let (low, high) = (cursor.f64()?, cursor.f64()?);
     let edges = cursor.doubles()?;
     cursor.skip_to(header.end.ok_or(OutOfBytes)?)?;
