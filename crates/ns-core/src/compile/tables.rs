@@ -165,7 +165,7 @@ impl Tables {
         for (m, modifier) in sorted {
             let name = modifier.name.as_str();
             // The names of formulas are not those of parameters.
-            let param = place.parameters.get(name).copied().unwrap_or_default();
+            let param = || place.parameters[name];
             let derived = formulas.of_modifier([place.at[0], place.at[1], m]);
             match &modifier.data {
                 ModifierData::Formula(_) => self.scale_param.extend_from_slice(derived),
@@ -176,16 +176,16 @@ impl Tables {
                         self.morphing.extend_from_slice(&term.data);
                     }
                 }
-                ModifierData::NormFactor | ModifierData::Lumi => self.scale_param.push(param),
+                ModifierData::NormFactor | ModifierData::Lumi => self.scale_param.push(param()),
                 ModifierData::NormSys { lo, hi } => {
-                    self.normsys_param.push(param);
+                    self.normsys_param.push(param());
                     let response = normsys_response(self.responses.normsys[0], modifier.interpolation);
                     self.normsys_response.push(index_of(&mut self.responses.normsys, response));
                     self.normsys_lo.push(*lo);
                     self.normsys_hi.push(*hi);
                 }
                 ModifierData::HistoSys { lo_data, hi_data } => {
-                    self.histosys_param.push(param);
+                    self.histosys_param.push(param());
                     let response = histosys_response(self.responses.histosys[0], modifier.interpolation);
                     self.histosys_response.push(index_of(&mut self.responses.histosys, response));
                     self.histosys_cell.push(self.histosys_up.len());
@@ -193,9 +193,9 @@ impl Tables {
                     self.histosys_down.extend(lo_data.iter().zip(&sample.data).map(|(lo, n)| lo - n));
                 }
                 ModifierData::StatError(_) => {
-                    self.bin_factor_param.push(param + place.staterror_bins.get(name).copied().unwrap_or(0));
+                    self.bin_factor_param.push(param() + place.staterror_bins.get(name).copied().unwrap_or(0));
                 }
-                ModifierData::ShapeSys(_) | ModifierData::ShapeFactor => self.bin_factor_param.push(param),
+                ModifierData::ShapeSys(_) | ModifierData::ShapeFactor => self.bin_factor_param.push(param()),
             }
         }
     }
