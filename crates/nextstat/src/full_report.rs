@@ -102,7 +102,8 @@ pub struct FullReport {
 }
 
 impl FullReport {
-    /// Returns `true` if every fit of the report converged and every limit exists.
+    /// Returns `true` if every fit of the report converged and every limit that was computed
+    /// exists; parts that the model does not have say why in the report.
     #[must_use]
     pub fn converged(&self) -> bool {
         self.overview.result.yields.fit.result.converged

@@ -42,11 +42,11 @@ fn grid(scan: &Place<'_>) -> Result<Contents, TableError> {
     let lines = scan.items_of("twice_delta_nll", outer.len())?;
     let mut rows = Vec::with_capacity(outer.len() * inner.len());
     for (first, line) in outer.iter().zip(&lines) {
-        let line = line.items()?;
-        if line.len() != inner.len() {
-            return Err(lines[0].bad(format!("a list of {}", inner.len())));
+        let rises = line.items()?;
+        if rises.len() != inner.len() {
+            return Err(line.bad(format!("a list of {}", inner.len())));
         }
-        for (second, rise) in inner.iter().zip(&line) {
+        for (second, rise) in inner.iter().zip(&rises) {
             rows.push(Row::new(
                 [first, second, rise].map(Place::number).into_iter().map(cell).collect::<Result<_, _>>()?,
             ));
