@@ -24,8 +24,14 @@ def _toys_as_fits(model):
 MISTAKES = {
     # Documents.
     "misspelt file": (lambda m: nextstat.load_workspace("shaeps.json"), FileNotFoundError, "shaeps.json", "did you mean `shapes.json`?"),
-    "file of ROOT": (lambda m: nextstat.load_workspace("histograms.root"), nextstat.WorkspaceError, "is a ROOT file, not JSON", "name the file of the combination"),
-    "XML": (lambda m: nextstat.load_workspace("combination.xml"), nextstat.WorkspaceError, "`Combination` has no element `Input` at line 2, column 1", "names the file of a channel"),
+    "file of ROOT": (
+        lambda m: nextstat.load_workspace("histograms.root"), nextstat.WorkspaceError, "is a ROOT file, not JSON",
+        "name the file of the combination",
+    ),
+    "XML": (
+        lambda m: nextstat.load_workspace("combination.xml"), nextstat.WorkspaceError,
+        "`Combination` has no element `Input` at line 2, column 1", "names the file of a channel",
+    ),
     "HS3": (lambda m: nextstat.load_workspace("hs3.json"), nextstat.WorkspaceError, "found an HS3 document", "cannot be read yet"),
     "Markdown": (lambda m: nextstat.load_workspace("README.md"), nextstat.WorkspaceError, "found `#` at line 1", "this is not JSON"),
     "fit of a path": (lambda m: nextstat.fit("shapes.json"), TypeError, "`nextstat.load_workspace('shapes.json')` reads it", None),

@@ -290,6 +290,8 @@ def _arguments(name: str, documents: Sequence[tuple[str, Any]], options: argpars
         return [options.values, found]
     if name == "brazil" and documents[0][0] != "limit":
         return [found]
+    if name in ("limits", "brazil") and len(found) > 1:
+        raise ParameterError(f"a figure of `{name}` of a result of the kind `{documents[0][0]}` is drawn from one, not {len(found)}")
     return [found if name == "pulls" and len(found) > 1 else found[0]]
 
 

@@ -221,7 +221,7 @@ WRONG = {
     "no channel": (lambda: plot.data_mc(made.yields()), ValueError, "a channel is needed; choose one of control_region, signal_region"),
     "another channel": (lambda: plot.data_mc(made.yields(), "SR"), ValueError, "there is no channel `SR`; choose one of control_region, signal_region"),
     "another fit": (draw(fit="both"), ValueError, "`fit` is `prefit` or `postfit`, not `both`"),
-    "edges that descend": (draw(edges=[4, 3, 2, 1, 0]), ValueError, "`edges` is to ascend"),
+    "edges that descend": (draw(edges=[4, 3, 2, 1, 0]), ValueError, "`edges` must be increasing"),
     "edges that are text": (draw(edges="01234"), TypeError, "`edges` must be a sequence of numbers"),
     "too few edges": (draw(edges=[1, 2, 3, 4]), ValueError, "has 4 bins, which do not have 4 edges"),
     "edges of no channel": (draw(edges={"signal": [0, 1]}), ValueError, "`edges` are of a channel `signal`"),

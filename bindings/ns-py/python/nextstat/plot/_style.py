@@ -10,12 +10,9 @@ import numpy
 from .._arguments import count, names
 from .._errors import shown
 from .._nextstat import number
-from .._results import Result
 from ._colours import COLOURS
 
 UP, DOWN = COLOURS[0], COLOURS[1]
-# One and two standard deviations of an expectation, instead of green and yellow.
-INNER, OUTER = "#607641", "#f5bb54"
 NEUTRAL = "0.45"
 # Behind pulls: one and two standard deviations, light enough for points of any colour.
 ONE_SIGMA, TWO_SIGMA = "#a6dba0", "#fff3a6"
@@ -29,13 +26,6 @@ def literal(name):
     cost in \\$, not in \\$
     """
     return str(name).replace("$", r"\$")
-
-
-def needed(result, kind, source, name="result"):
-    """Refuses what is not a result of the class `kind`, which the function `source` returns."""
-    if not isinstance(result, kind):
-        wanted = " or ".join(f"`{one.__name__}`" for one in (kind if isinstance(kind, tuple) else (kind,)))
-        raise TypeError(f"`{name}` must be a {wanted}, as `nextstat.{source}` returns it, not a `{type(result).__name__}`")
 
 
 def listed(name, results):
@@ -59,7 +49,7 @@ def ascending(name, values):
     """Returns `values` as an array, if each is above the one before."""
     found = numbers_of(name, values)
     if not (numpy.diff(found) > 0).all():
-        raise ValueError(f"`{name}` is to ascend from each value to the next, which {shown(found.tolist())} does not")
+        raise ValueError(f"`{name}` must be increasing, not {shown(found.tolist())}")
     return found
 
 
@@ -126,14 +116,3 @@ def _matches(name, pattern):
     """
     return name == pattern or fnmatch.fnmatchcase(name, pattern.replace("[", "[[]"))
 
-
-#: The label of what the data give, unless they are Asimov data.
-OBSERVED = "observed"
-_ASIMOV = "Asimov data"
-
-
-def data_label(result: object, observed: str = OBSERVED) -> str:
-    """Returns the label of what the data of `result` give: `observed`, unless they are Asimov
-    data."""
-    is_asimov = isinstance(result, Result) and result._said.data == _ASIMOV
-    return _ASIMOV if is_asimov else observed

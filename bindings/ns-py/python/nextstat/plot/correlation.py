@@ -37,7 +37,7 @@ def correlation(
     **look: Unpack[LookOptions],
 ) -> Axes:
     """Draws the correlation matrix of the parameters that have a correlation of at least
-    `threshold` with another one, and of the parameters of interest in any case.
+    `threshold` with another one, and of the parameters of interest beside them.
 
     Parameters
     ----------

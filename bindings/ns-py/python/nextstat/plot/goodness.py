@@ -94,7 +94,8 @@ def _draw_rows(ax, rows, toys):
 
 def _dress(ax, names, rows, toys):
     values = [one["p_value"] for one in rows] + [one["value"] for one in toys]
-    smallest = min(value for value in values if value)
+    # A p-value of 0 is too small for a double, and has no place on the axis.
+    smallest = min((value for value in values if value), default=1.0)
     ax.set_xscale("log")
     ax.set_xlim(min(1e-3, 0.4 * smallest), 1.25)
     ax.set_ylim(len(rows) - 0.4, -0.6)

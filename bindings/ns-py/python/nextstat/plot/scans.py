@@ -155,8 +155,8 @@ def _said(document: Document, best: float | None, found: Sequence[Sequence[float
     """Returns the best fit with the interval of the first level in words."""
     if best is None or not found:
         return []
-    low = next((at for at in found[0] if at < best), None)
-    high = next((at for at in found[0] if at > best), None)
+    low = max((at for at in found[0] if at < best), default=None)
+    high = min((at for at in found[0] if at > best), default=None)
     text = _with_ends(best, None if low is None else best - low, None if high is None else high - best)
     of_level = "" if abs(levels[0] - _LEVELS[0]) < 1e-3 else f" ({deviations(levels[0])})"
     return [f"{literal(_name_of(document))} = {text}{of_level}"]
