@@ -156,10 +156,10 @@ export interface Report extends Common {
   yields: { channels: ChannelYields[] };
 }
 
-// The correlations of P parameters in thousandths: row i has i entries, those below the diagonal.
+// The correlations of P parameters in millionths: row i has i entries, those below the diagonal.
 export interface Correlation {
   par_names: string[];
-  thousandths: (number | null)[][];
+  millionths: (number | null)[][];
 }
 
 export interface Shift {

@@ -64,16 +64,16 @@ fn remove(document: &mut Value, keys: &[&str]) {
     }
 }
 
-/// Returns the correlations below the diagonal (row i has i entries) in thousandths, `null` where
+/// Returns the correlations below the diagonal (row i has i entries) in millionths, `null` where
 /// a parameter has no uncertainty; `null` without a covariance.
 fn correlation(report: &FullReport) -> Value {
     let fit = &report.overview.result.yields.fit.result;
     let Some(matrix) = fit.correlation() else { return Value::Null };
     let n = fit.par_names.len();
     let is_known = |i: usize| fit.uncertainties[i].is_some_and(|width| width > 0.0);
-    let entry = |i: usize, j: usize| (is_known(i) && is_known(j)).then(|| (1000.0 * matrix[i * n + j]).round() as i64);
+    let entry = |i: usize, j: usize| (is_known(i) && is_known(j)).then(|| (1e6 * matrix[i * n + j]).round() as i64);
     let row = |i: usize| (0..i).map(|j| entry(i, j)).collect::<Vec<_>>();
-    json!({"par_names": fit.par_names, "thousandths": (0..n).map(row).collect::<Vec<_>>()})
+    json!({"par_names": fit.par_names, "millionths": (0..n).map(row).collect::<Vec<_>>()})
 }
 
 /// Rounds every number that is not whole.

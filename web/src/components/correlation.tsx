@@ -10,10 +10,10 @@ import { fixed } from "../numbers/format";
 const MAX_CELLS = 26;
 
 // Returns the correlation of two parameters; `null` where it is not defined.
-export function correlationOf({ thousandths }: Correlation, i: number, j: number): number | null {
+export function correlationOf({ millionths }: Correlation, i: number, j: number): number | null {
   if (i === j) return 1;
-  const value = i > j ? thousandths[i]?.[j] : thousandths[j]?.[i];
-  return value === null || value === undefined ? null : value / 1000;
+  const value = i > j ? millionths[i]?.[j] : millionths[j]?.[i];
+  return value === null || value === undefined ? null : value / 1e6;
 }
 
 export interface Pair {
@@ -39,10 +39,10 @@ export function strongPairs(correlation: Correlation, chosen: readonly number[],
 // them, and those of `kept` in any case.
 export function choose(correlation: Correlation, among: readonly number[], kept: ReadonlySet<number>, threshold: number): number[] {
   const candidates = [...new Set([...kept, ...among])].sort((a, b) => a - b);
-  const least = Math.round(1000 * threshold);
+  const least = Math.round(1e6 * threshold);
   const strong = new Set<number>(kept);
   candidates.forEach((i, position) => {
-    const row = correlation.thousandths[i] ?? [];
+    const row = correlation.millionths[i] ?? [];
     for (const j of candidates.slice(0, position)) {
       const value = row[j];
       if (value === null || value === undefined || Math.abs(value) < least) continue;

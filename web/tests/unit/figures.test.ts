@@ -52,7 +52,7 @@ test("colours do not depend on how often a name appears, and forty names have fo
 // A parameter of interest without strong correlations, two groups, and one that is not defined.
 const CORRELATION = {
   par_names: ["mu", "a", "b", "c", "d"],
-  thousandths: [[], [50], [-20, 700], [10, 100, -300], [null, null, null, null]],
+  millionths: [[], [50e3], [-20e3, 700e3], [10e3, 100e3, -300e3], [null, null, null, null]],
 };
 
 test("correlations are read from the triangle", () => {

@@ -152,9 +152,9 @@ fn a_page_has_what_the_verbs_have() {
     let fit = examples(&["report", "shapes.json"]).document();
     let at = |name: &str| data["correlation"]["par_names"].as_array().expect("names").iter().position(|n| n == name);
     let [i, j] = [at("norm_ttbar").expect("it is there"), at("mu").expect("it is there")];
-    let thousandths = &data["correlation"]["thousandths"][i.max(j)][i.min(j)];
+    let millionths = &data["correlation"]["millionths"][i.max(j)][i.min(j)];
     let whole = fit["fit"]["correlation"][i][j].as_f64().expect("a correlation");
-    assert!((1000.0 * whole - thousandths.as_f64().expect("a number")).abs() <= 0.5);
+    assert!((1e6 * whole - millionths.as_f64().expect("a number")).abs() <= 0.5);
     assert_eq!(data["report"]["provenance"]["command"][1], "report");
 }
 
