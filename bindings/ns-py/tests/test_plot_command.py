@@ -1,5 +1,6 @@
 """`nextstat plot` draws stored results as the functions of `nextstat.plot` draw them."""
 
+import functools
 import json
 import os
 import subprocess
@@ -31,6 +32,7 @@ def stored(shapes, root, tmp_path_factory):
     results = {
         "yields": nextstat.yields(shapes),
         "report": nextstat.report(shapes),
+        "b_only": nextstat.report(shapes, fixed={"mu": 0.0}),
         "gof": nextstat.goodness_of_fit(shapes),
         "limit": nextstat.upper_limit(shapes, grid=[0.0, 1.0, 2.0, 3.0, 4.0]),
         "test_1": nextstat.hypotest(shapes, 1.0),
@@ -74,6 +76,10 @@ CASES = {
     ),
     "yields of all regions": (["yields.json", "--no-log"], lambda stored: plot.regions(stored / "yields.json", log=False)[0]),
     "a report": (["report.json", "--channel", "signal_region"], lambda stored: plot.data_mc(stored / "report.json", "signal_region")[0]),
+    "fits by the names of their files": (
+        ["report.json", "b_only.json", "--kind", "pulls"],
+        lambda stored: plot.pulls({"report": stored / "report.json", "b_only": stored / "b_only.json"}),
+    ),
     "goodness": (["gof.json"], lambda stored: plot.gof(stored / "gof.json")),
     "goodness of a report": (["report.json", "--kind", "gof"], lambda stored: plot.gof(stored / "report.json")),
     "a limit": (["limit.json", "--palette", "accessible"], lambda stored: plot.brazil(stored / "limit.json", palette="accessible")),
@@ -97,6 +103,19 @@ def test_figures_are_those_of_python(case, stored, tmp_path, capsys):
     output = tmp_path / "figure.png"
     assert run(stored, *words, "-o", output) == 0, capsys.readouterr().err
     assert output.read_bytes() == bytes_of(draw(stored).figure, tmp_path)
+
+
+def test_all_samples_are_not_the_usual_number_of_them(stored, tmp_path, monkeypatch):
+    given, data_mc = [], plot.data_mc
+
+    @functools.wraps(data_mc)
+    def noted(*arguments, **options):
+        given.append(options)
+        return data_mc(*arguments, **options)
+
+    monkeypatch.setattr(plot, "data_mc", noted)
+    assert run(stored, "yields.json", "--channel", "signal_region", "--top", "all", "-o", tmp_path / "a.svg") == 0
+    assert given[0]["top"] is None
 
 
 @pytest.mark.parametrize("suffix", ["pdf", "svg", "png", "eps"])
@@ -131,6 +150,7 @@ WRONG = {
     "another option": (["gof.json", "--channel", "SR", "-o", "a.png"], "a figure of `gof` has no option `--channel`"),
     "two kinds": (["gof.json", "limit.json", "-o", "a.png"], "the results are of different kinds: `gof` and `limit`"),
     "two of one": (["yields.json", "yields.json", "-o", "a.png"], "is drawn from one result, not 2"),
+    "two grids of limits": (["limit.json", "limit.json", "--kind", "brazil", "-o", "a.png"], "of the kind `limit` is drawn from one, not 2"),
     "limits without values": (["mass_0.json", "mass_1.json", "-o", "a.png"], "limits of several signals need `--values`\nhint: such as"),
     "another region": (["yields.json", "--channel", "SR", "-o", "a.png"], "there is no channel `SR`; choose one of control_region, signal_region"),
     "no size": (["gof.json", "--size", "4", "-o", "a.png"], "`--size` is a width and a height above 0 in inches"),

@@ -75,9 +75,13 @@ def _pair(form: str, value: Callable[[str], Any] = str) -> Callable[[str], tuple
     return parse
 
 
-def _top(text: str) -> int | None:
+# `--top all`: None is for an option that was not given.
+_ALL = object()
+
+
+def _top(text: str) -> int | object:
     if text == "all":
-        return None
+        return _ALL
     try:
         return int(text)
     except ValueError:
@@ -265,6 +269,7 @@ def _chosen(function: Callable[..., Any], name: str, options: argparse.Namespace
     """Returns the keyword arguments of a figure that were given."""
     known = inspect.signature(function).parameters
     given = {option: getattr(options, option) for option in (*_LOOK, *_OPTIONS) if getattr(options, option) is not None}
+    given = {option: None if value is _ALL else value for option, value in given.items()}
     for option in ("labels", "colors", "groups"):
         if option in given:
             given[option] = dict(given[option])
@@ -292,7 +297,10 @@ def _arguments(name: str, documents: Sequence[tuple[str, Any]], options: argpars
         return [found]
     if name in ("limits", "brazil") and len(found) > 1:
         raise ParameterError(f"a figure of `{name}` of a result of the kind `{documents[0][0]}` is drawn from one, not {len(found)}")
-    return [found if name == "pulls" and len(found) > 1 else found[0]]
+    if name == "pulls" and len(found) > 1:
+        stems = [Path(file).stem for file in options.results]
+        return [dict(zip(stems, found)) if len(set(stems)) == len(stems) else found]
+    return [found[0]]
 
 
 def _bytes(figure: Any, suffix: str, dpi: float | None) -> bytes:
