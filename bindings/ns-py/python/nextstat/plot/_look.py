@@ -67,6 +67,8 @@ _OURS = {
     "savefig.dpi": 200.0,
     "pdf.fonttype": 42,
     "ps.fonttype": 42,
+    # Digits and units are upright; what stands for a quantity says so itself.
+    "mathtext.default": "regular",
     "mathtext.fallback": "stixsans",
     "lines.linewidth": 1.4,
     "lines.markersize": 4.5,

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from ._documents import Document, Source
     from ._look import LookOptions
 
+# Names of bins with more letters than these do not fit side by side.
+_ONE_LINE = 55
 _FITS = {"prefit": "Pre-fit", "postfit": "Post-fit"}
 
 
@@ -368,6 +370,9 @@ def _name_axes(panels, layout):
     panels.main.tick_params(axis="x", which="both", labelbottom=False)
     if layout.bins is not None:
         panels.ratio.set_xticks(panels.centers, layout.bins)
+        if sum(len(str(name)) for name in layout.bins) > _ONE_LINE:
+            for text in panels.ratio.get_xticklabels():
+                text.set(rotation=40, ha="right", rotation_mode="anchor")
         ticks(panels.main, x=False)
         ticks_of_ratio = panels.ratio.xaxis
         ticks_of_ratio.set_minor_locator(NullLocator())
