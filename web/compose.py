@@ -50,7 +50,7 @@ def report_data(report, *, title=None, fit=None, scans=(), absent=None, **docume
     data = {
         "title": title or f"{report.get('measurement')}: report",
         "report": {**report, "fit": fit_of_report},
-        "correlation": correlation and {"par_names": report["fit"]["par_names"], "thousandths": thousandths(correlation)},
+        "correlation": correlation and {"par_names": report["fit"]["par_names"], "millionths": millionths(correlation)},
         "scans": scans,
         "minima": (fit or {}).get("minima"),
         **documents,
@@ -60,10 +60,10 @@ def report_data(report, *, title=None, fit=None, scans=(), absent=None, **docume
     return data | {"absent": reasons | (absent or {})}
 
 
-def thousandths(correlation):
+def millionths(correlation):
     """The triangle below the diagonal in integers; `None` where a correlation is not defined."""
     rows = enumerate(correlation)
-    return [[None if value is None else round(1000 * value) for value in row[:i]] for i, row in rows]
+    return [[None if value is None else round(1e6 * value) for value in row[:i]] for i, row in rows]
 
 
 def page(data):
