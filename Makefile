@@ -137,6 +137,7 @@ bench-gpu: ## try and measure an NVIDIA GPU; appends to benches/RECORD.md (ten m
 
 validate: build ## compare every published case with its reference; writes docs/validation.md
 	$(PYTHON) scripts/validate.py --nextstat $(NEXTSTAT) --data $(DATA_DIR) --write docs/validation.md
+	$(PYTHON) scripts/prose.py --fix-width --only docs/validation.md
 
 cli-page: build ## write docs/cli.md from the help texts
 	$(PYTHON) scripts/cli_page.py --nextstat $(NEXTSTAT) --write docs/cli.md
