@@ -54,29 +54,31 @@ def run(code, **options):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process on Windows")
 @pytest.mark.parametrize("call", LONG_CALLS)
-def test_ctrl_c_stops_at_once(examples_folder, call):
+def test_ctrl_c_stops_the_call(examples_folder, call):
     code = f"""
-        import time, nextstat
+        import signal, nextstat
         import numpy as np
+        # What a shell starts in the background inherits that the signal is ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         model = nextstat.load_workspace("examples/shapes.json")
         print("ready", flush=True)
         try:
             {LONG_CALLS[call]}
         except KeyboardInterrupt:
-            print("interrupted", time.time(), flush=True)
+            print("interrupted", flush=True)
         print(nextstat.fit(model).converged)
     """
     process = run(code, cwd=examples_folder)
-    assert process.stdout.readline() == "ready\n"
-    time.sleep(0.5)
-    assert process.poll() is None, "the call is not long enough"
-    sent = time.time()
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
-    word, when, converged = out.split()
-    assert (word, converged, process.returncode, err) == ("interrupted", "True", 0, "")
-    # It takes a twentieth of a second; machines that run tests may be busy.
-    assert float(when) - sent < 2
+    try:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        assert process.poll() is None, "the call is not long enough"
+        process.send_signal(signal.SIGINT)
+        # It takes a twentieth of a second, and the call minutes; the machine may be busy.
+        out, err = process.communicate(timeout=30)
+        assert (out.split(), process.returncode, err) == (["interrupted", "True"], 0, "")
+    finally:
+        process.kill()
 
 
 def test_a_handler_of_signals_is_called_and_may_go_on(examples_folder):
