@@ -267,3 +267,24 @@ def test_fits_are_read_from_the_file_or_the_shards_of_a_run(root, tmp_path):
     (tmp_path / "whole.npy").write_bytes((tmp_path / "whole.npy").read_bytes()[:-3])
     with pytest.raises(nextstat.ToyError, match=r"whole\.npy` is damaged"):
         nextstat.load_fits(tmp_path / "whole.npy")
+
+
+@pytest.mark.filterwarnings("ignore::nextstat.NextstatWarning")
+@pytest.mark.parametrize("uncertainties", [False, True])
+def test_saved_fits_are_read_back_to_the_bit(shapes, toys, uncertainties, tmp_path):
+    found = nextstat.fits(shapes, toys[:6], uncertainties=uncertainties)
+    found.save(tmp_path / "fits.npy")
+    read = nextstat.load_fits(tmp_path / "fits.npy")
+    there, here = found.to_dict(), read.to_dict()
+    # Files do not have the command that made them.
+    assert {name for name in there if there[name] != here.get(name)} <= {"provenance"}
+    assert read.bestfit.tobytes() == found.bestfit.tobytes()
+    read.save(tmp_path / "again.npy")
+    for suffix in ("", ".json"):
+        assert (tmp_path / f"again.npy{suffix}").read_bytes() == (tmp_path / f"fits.npy{suffix}").read_bytes()
+
+
+def test_fits_are_saved_to_numpy_files_only(shapes, toys, tmp_path):
+    with pytest.raises(nextstat.ToyError, match="does not end in `.npy`"):
+        nextstat.fits(shapes, toys[:2]).save(tmp_path / "fits.txt")
+    assert not list(tmp_path.iterdir())

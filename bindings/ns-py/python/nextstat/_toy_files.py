@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 #: How a fit ends, by its number in files of toys.
 OUTCOMES = ("converged", "iteration_limit", "stalled", "saddle", "not_finite")
 
-_FORMAT = "nextstat toys"
+#: What the document beside a file begins with.
+FORMAT = "nextstat toys"
 _WORDS = {"<u8": "u64", "|u1": "u8", "<f8": "f64"}
 
 
@@ -44,14 +45,26 @@ def save(fields: Mapping[str, Any], path: str) -> None:
     records["status"] = [OUTCOMES.index(outcome) for outcome in fields["outcomes"]]
     if has_uncertainty:
         records["poi_uncertainty"] = fields["poi_uncertainty"]
-    identity = json.dumps(_identity(fields, columns, records), indent=4, sort_keys=True) + "\n"
-    # As the command does: what describes the toys is there before they are.
+    write(path, columns, records, _identity(fields, columns, records))
+
+
+def write(
+    path: str, columns: list[tuple[Any, ...]], records: np.ndarray, identity: Mapping[str, Any]
+) -> None:
+    """Writes records, and the document beside them."""
+    text = json.dumps(identity, indent=4, sort_keys=True) + "\n"
+    # As the command does: what describes the records is there before they are.
     write_whole(
         {
-            Path(path + ".json"): identity.encode(),
+            Path(path + ".json"): text.encode(),
             Path(path): _header(columns, len(records)) + records.tobytes(),
         }
     )
+
+
+def columns_in_words(columns: list[tuple[Any, ...]]) -> list[list[Any]]:
+    """Returns names, words and lengths of columns, as the document beside a file has them."""
+    return [[name, _WORDS[word], *(shape[0] if shape else ())] for name, word, *shape in columns]
 
 
 def _header(columns: list[tuple[Any, ...]], n_records: int) -> bytes:
@@ -77,13 +90,11 @@ def _identity(
     at = fields["thrown_at"].tolist()
     settings["thrown_at"] = {"mu": None, "rule": "given", "parameters": at}
     return {
-        "format": _FORMAT,
+        "format": FORMAT,
         "format_version": 1,
         "kind": "fits",
         "checksums": _checksums.of(records),
-        "columns": [
-            [name, _WORDS[word], *(shape[0] if shape else ())] for name, word, *shape in columns
-        ],
+        "columns": columns_in_words(columns),
         "n_records": n_toys,
         "devices": list(fields["devices"]),
         "n_toys": n_toys,
@@ -139,7 +150,7 @@ def _identity_of(path: str) -> dict[str, Any]:
             identity = json.load(file)
         except (ValueError, RecursionError) as error:
             raise ToyError(f"`{path}.json` is not of toys: {error}") from None
-    if not isinstance(identity, dict) or identity.get("format") != _FORMAT or identity.get("kind") != "fits":
+    if not isinstance(identity, dict) or identity.get("format") != FORMAT or identity.get("kind") != "fits":
         raise ToyError(f"`{path}.json` is not of fits of toys")
     for place, is_right, expected in _FIELDS + (_CHECKSUM_FIELDS if _has_checksums(identity) else ()):
         _check(path, identity, place, is_right, expected)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .. import _views
+from .._arguments import path_of
 from .base import Result, index_of, plain
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping
 
     from numpy import ndarray
@@ -53,7 +55,7 @@ class FitsResult(Result):
         Digest of the data sets, as little-endian doubles.
     complete, measurement, warnings
 
-    `nextstat.load_fits` reads those of a file.
+    `nextstat.load_fits` reads those of a file, which `save` writes.
     """
 
     __slots__ = ()
@@ -87,6 +89,16 @@ class FitsResult(Result):
         """
         found = self.parameters[index_of(self.par_names, name)]["standard_deviation"]
         return float("nan") if found is None else found
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a NumPy file (`.npy`) with a document beside it, as the command does.
+
+        `load_fits` reads it.
+        """
+        # Imports NumPy, which results do without.
+        from .. import _data_set_files
+
+        _data_set_files.save(self._fields, path_of("path", path))
 
     def _view(self) -> _views.View:
         facts = [("data sets", str(self.n_data_sets)), ("failed", str(self.n_failed))]
