@@ -11,6 +11,7 @@ mod gallery;
 mod histfactory;
 mod in_python;
 mod layers;
+mod new_users;
 mod plausible_mistakes;
 mod pois;
 mod pyhf_commands;
