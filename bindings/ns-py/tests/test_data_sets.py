@@ -285,6 +285,6 @@ def test_saved_fits_are_read_back_to_the_bit(shapes, toys, uncertainties, tmp_pa
 
 
 def test_fits_are_saved_to_numpy_files_only(shapes, toys, tmp_path):
-    with pytest.raises(nextstat.ToyError, match="does not end in `.npy`"):
+    with pytest.raises(nextstat.ToyError, match=r"does not end in `\.npy`"):
         nextstat.fits(shapes, toys[:2]).save(tmp_path / "fits.txt")
     assert not list(tmp_path.iterdir())

@@ -15,7 +15,7 @@ LAYERS = [
     ["_nextstat", "_files", "_installed"],
     ["_errors"],
     ["_arguments", "_asimov", "_checksums", "_keywords", "_progress", "_root_files", "_sources"],
-    ["_tables", "_toy_files", "_views"],
+    ["_tables", "_data_set_files", "_toy_files", "_views"],
     ["_results"],
     [
         "_combination", "_command", "_curves", "_data_sets", "_devices", "_documents", "_exclusion",
