@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy
 from matplotlib import rcParams
+from matplotlib.collections import PathCollection
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
+from matplotlib.transforms import Affine2D
 
 from ._documents import document_of
 from ._labels import annotate_above, ticks
@@ -17,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.path import Path
     from typing_extensions import Unpack
 
     from ._documents import Source
@@ -24,6 +30,9 @@ if TYPE_CHECKING:
 
 # Inches of a cell, and up to how many parameters have numbers in their cells.
 _CELL, _WRITTEN = 0.36, 30
+
+#: The `gid` of the numbers in the cells.
+NUMBERS = "nextstat numbers"
 
 
 @figure
@@ -95,10 +104,30 @@ def _bar(ax: Axes, image: Any) -> None:
 
 
 def _write(ax: Axes, matrix: Any) -> None:
-    """Writes the numbers into the cells; they are inside the axes, so no layout asks for them."""
-    size = 0.72 * rcParams["font.size"]
-    for (row, column), value in numpy.ndenumerate(matrix):
-        if row != column and numpy.isfinite(value) and abs(value) >= 0.005:
-            colour = "white" if abs(value) > 0.6 else "black"
-            text = f"{value:.2f}".replace("0.", ".").replace("-", "\N{MINUS SIGN}")
-            ax.text(column, row, text, ha="center", va="center", fontsize=size, color=colour).set_in_layout(False)
+    """Writes the numbers into the cells: their outlines in one collection, which takes a small
+    part of the time of a text for each.
+    """
+    written = [
+        (column, row, f"{value:.2f}".replace("0.", ".").replace("-", "\N{MINUS SIGN}"), "white" if abs(value) > 0.6 else "black")
+        for (row, column), value in numpy.ndenumerate(matrix)
+        if row != column and numpy.isfinite(value) and abs(value) >= 0.005
+    ]
+    places = [(column, row) for column, row, _, _ in written]
+    outlines, colours = [_outline(text) for _, _, text, _ in written], [colour for _, _, _, colour in written]
+    numbers = PathCollection(outlines, offsets=places, offset_transform=ax.transData, facecolors=colours, linewidths=0, gid=NUMBERS)
+    numbers.set_transform(Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans)
+    ax.add_collection(numbers, autolim=False)
+    # They are inside the axes, so no layout asks for them.
+    numbers.set_in_layout(False)
+
+
+def _outline(text: str) -> Path:
+    """Returns the outline of `text` around its middle, in points."""
+    return _outline_of(text, 0.72 * rcParams["font.size"], tuple(rcParams["font.family"]))
+
+
+@cache
+def _outline_of(text: str, size: float, family: tuple[str, ...]) -> Path:
+    path = TextPath((0, 0), text, size, prop=FontProperties(family=list(family)))
+    box = path.get_extents()
+    return path.transformed(Affine2D().translate(-0.5 * (box.x0 + box.x1), -0.5 * (box.y0 + box.y1)))
