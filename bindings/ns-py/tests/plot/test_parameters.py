@@ -78,6 +78,32 @@ def test_groups_have_headings_and_the_others_come_last():
     assert ax.containers[-1].lines[0].get_ydata().tolist()[:4] == [1, 2, 3, 5]
 
 
+def _with_pulls(n):
+    """A stored report with `n` constrained parameters."""
+    report = nextstat.report(made.shapes()).to_dict()
+    entries = itertools.islice(itertools.cycle(report["pulls"]), n)
+    report["pulls"] = [{**entry, "parameter": f"systematic_{k}"} for k, entry in enumerate(entries)]
+    return report
+
+
+def test_many_rows_are_in_columns_of_which_none_ends_with_a_heading():
+    figure = plot.pulls(_with_pulls(130), groups={"First": [f"systematic_{k}" for k in range(43)]}, parameters="systematic_*").figure
+    names = [names_of(ax) for ax in figure.axes]
+    assert [name for column in names for name in column if name.startswith("sys")] == [f"systematic_{k}" for k in range(130)]
+    assert len(names) == 3 and names[1][0] == "Others" and max(map(len, names)) <= 60
+    assert len({ax.get_xlim() for ax in figure.axes}) == 1
+    figure.draw_without_rendering()
+    assert len(plot.pulls(_with_pulls(60), parameters="systematic_*").figure.axes) == 1
+
+
+def test_values_of_several_fits_do_not_touch():
+    figure = plot.pulls({"B-only": made.background_fit(), "S+B": made.fit()}).figure
+    figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in figure.axes[1].texts]
+    assert len(boxes) == 6
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
+
+
 def test_rankings_show_the_largest_impacts_first_and_both_sides():
     result = made.ranking()
     ax = plot.ranking(result, top=5, exclude=["fakes_control*", "norm_*"])
@@ -200,3 +226,13 @@ def test_what_cannot_be_drawn_is_said(case):
         call()
     assert message in str(raised.value)
     assert matplotlib.pyplot.get_fignums() == before, "a figure is left behind"
+
+
+def test_numbers_of_a_matrix_are_one_artist():
+    """Six hundred texts take most of the time that saving takes."""
+    ax = plot.correlation(made.fit(), threshold=0.0)
+    [numbers] = [collection for collection in ax.collections if collection.get_gid() == "nextstat numbers"]
+    matrix = made.fit().correlation
+    shown = numpy.abs(numpy.nan_to_num(matrix[numpy.ix_(*2 * [numpy.diag(matrix) > 0])])) >= 0.005
+    assert len(numbers.get_paths()) == len(numbers.get_offsets()) == shown.sum() - len(shown)
+    assert not ax.texts

@@ -43,6 +43,17 @@ def number(value: float | None) -> float:
     return math.nan if value is None else value
 
 
+def set_reach(ax: Axes, entries: Sequence[Mapping[str, Any]], least: float, margin: float) -> None:
+    """Ends an axis of pulls beyond the bars of all `entries`, by a factor `margin`, and at `least`
+    there.
+    """
+    ends = [abs(number(entry["pull"])) + (0.0 if entry["constraint"] is None else entry["constraint"]) for entry in entries]
+    reach = max(least, margin * max((end for end in ends if not math.isnan(end)), default=0.0))
+    ax.set_xlim(-reach, reach)
+    if reach < 5:
+        ax.set_xticks(range(-int(reach), int(reach) + 1))
+
+
 def rows(ax: Axes, names: Sequence[str], height: float = ROW) -> None:
     """Names the rows of the axes, from the top."""
     size = min(rcParams["font.size"], 0.85 * 72 * height * rcParams["font.size"] / TEXT)
@@ -62,11 +73,11 @@ def value_of(entry: Mapping[str, Any]) -> str:
     return measured(entry["bestfit"], entry["uncertainty"]).removesuffix(" ± -")
 
 
-def write_values(ax: Axes, entries: Mapping[int, str]) -> None:
-    """Writes words to the right of rows."""
+def write_values(ax: Axes, entries: Mapping[float, str], color: str = "0.25") -> None:
+    """Writes words to the right of rows, or of places between them."""
     for row, text in entries.items():
         options = {"xycoords": ("axes fraction", "data"), "xytext": (5, 0), "textcoords": "offset points"}
-        ax.annotate(text, (1.0, row), va="center", fontsize="small", color="0.25", annotation_clip=False, **options)
+        ax.annotate(text, (1.0, row), va="center", fontsize="small", color=color, annotation_clip=False, **options)
 
 
 def draw_points(ax: Axes, where: Sequence[float], centers: Sequence[float], widths: Sequence[float], **options: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._arguments import names as names_of
@@ -10,7 +9,7 @@ from .._errors import shown
 from ._documents import document_of
 from ._labels import annotate_above, legend
 from ._look import axes_of, figure, new_figure
-from ._rows import PULL, draw_points, number, row_height, rows, value_of, width_of, write_values
+from ._rows import PULL, draw_points, number, row_height, rows, set_reach, value_of, width_of, write_values
 from ._style import COLOURS, NEUTRAL, ONE_SIGMA, TWO_SIGMA, chosen
 
 if TYPE_CHECKING:
@@ -25,6 +24,12 @@ if TYPE_CHECKING:
 # Colours of several fits, and how much of the height of a row they take.
 _SEVERAL, _SPREAD = ("black", COLOURS[2], COLOURS[0], COLOURS[4], COLOURS[6], COLOURS[5]), 0.56
 _MARKERS = "osD^vP"
+
+# The same where values are written, and the inches that the value of one fit needs.
+_SPREAD_OF_WORDS, _WORDS = 0.84, 0.18
+
+# The most rows of a column, and the most columns; beyond these, rows get lower.
+_ROWS, _COLUMNS = 60, 4
 
 
 class _Fit(NamedTuple):
@@ -75,7 +80,8 @@ def pulls(
     Returns
     -------
     matplotlib.axes.Axes
-        The axes of the pulls; the other panel is `ax.figure.axes[1]`.
+        The axes of the pulls; the other panel is the last of `ax.figure.axes`. More than 60 rows
+        are in several columns, whose axes follow in `ax.figure.axes`.
     """
     fits = _fits(result, names)
     known = list(dict.fromkeys(name for fit in fits for name in fit.pulls))
@@ -87,13 +93,12 @@ def pulls(
     if not known:
         raise ValueError("`parameters` and `exclude` leave no constrained parameter to draw")
     lines = _grouped(known, groups)
-    ax, below = _panels(ax, lines, free, len(fits))
-    _draw_bands(ax)
-    handles = [_draw_pulls(ax, fit, lines, place) for fit, place in zip(fits, _places(len(fits)))]
-    _set_reach(ax, [fit.pulls[name] for fit in fits for name in known if name in fit.pulls])
-    rows(ax, [line.text for line in lines], _height(lines, len(fits)))
-    _mark_headings(ax, lines)
-    ax.set_xlabel(PULL)
+    columns = [lines] if ax is not None else _columns(lines)
+    axes, below = _panels(ax, columns, free, len(fits))
+    ax, drawn = axes[0], [fit.pulls[name] for fit in fits for name in known if name in fit.pulls]
+    for column, part in zip(axes, columns):
+        handles = _draw_column(column, fits, part)
+        set_reach(column, drawn, 2.4, 1.08)
     if below is not None:
         _draw_free(below, fits, free)
     annotate_above(ax, ["Asimov data"] if all(fit.is_asimov for fit in fits) else [])
@@ -158,22 +163,57 @@ def _grouped(known: Sequence[str], groups: Mapping[str, str | Sequence[str]] | N
     return lines
 
 
+def _columns(lines: Sequence[_Line]) -> list[list[_Line]]:
+    """Returns the rows of each column, of which none ends with a heading.
+
+    >>> [len(column) for column in _columns([_Line("a", "a")] * 130)]
+    [44, 44, 42]
+    """
+    n = min(-(-len(lines) // _ROWS), _COLUMNS)
+    size, found = -(-len(lines) // n), []
+    rest = list(lines)
+    while rest:
+        end = min(size, len(rest))
+        while 1 < end < len(rest) and rest[end - 1].parameter is None:
+            end -= 1
+        found.append(rest[:end])
+        rest = rest[end:]
+    return found
+
+
 def _height(lines: Sequence[_Line], n_fits: int) -> float:
     """Returns the inches of a row, which has room for every fit."""
     return row_height(len(lines)) * (1.0 + 0.28 * (n_fits - 1))
 
 
-def _panels(ax: Axes | None, lines: Sequence[_Line], free: Sequence[str], n_fits: int) -> tuple[Axes, Axes | None]:
-    """Returns the axes of pulls, and those of the other parameters where there are some."""
+def _panels(ax: Axes | None, columns: Sequence[Sequence[_Line]], free: Sequence[str], n_fits: int) -> tuple[list[Axes], Axes | None]:
+    """Returns the axes of each column of pulls, and those of the other parameters where there are
+    some, which are below the first column.
+    """
     if ax is not None:
-        return axes_of(ax), None
-    height = _height(lines, n_fits)
-    width = 3.4 + width_of([*(line.text for line in lines), *free])
+        return [axes_of(ax)], None
+    n, most = len(columns), max(columns, key=len)
+    height = _height(most, n_fits) * len(most)
+    width = n * (3.4 + width_of([*(line.text for lines in columns for line in lines), *free]))
     if not free:
-        return new_figure(width, 1.0 + height * len(lines))[1], None
-    ratios = [height * len(lines), max(height * len(free), 0.3)]
-    made = new_figure(width + 0.9, 1.9 + sum(ratios), nrows=2, gridspec_kw={"height_ratios": ratios})[1]
-    return made[0], made[1]
+        made = new_figure(width, 1.0 + height, ncols=n, squeeze=False)[1]
+        return list(made[0]), None
+    below = max(row_height(len(free)), _WORDS * n_fits if n_fits > 1 else 0.0) * len(free)
+    ratios = [height, max(below, 0.3)]
+    made = new_figure(width + 0.9, 1.9 + sum(ratios), nrows=2, ncols=n, squeeze=False, gridspec_kw={"height_ratios": ratios})[1]
+    for unused in made[1][1:]:
+        unused.remove()
+    return list(made[0]), made[1][0]
+
+
+def _draw_column(ax: Axes, fits: Sequence[_Fit], lines: Sequence[_Line]) -> list[Any]:
+    """Draws the rows of a column; returns what a legend shows of each fit."""
+    _draw_bands(ax)
+    handles = [_draw_pulls(ax, fit, lines, place) for fit, place in zip(fits, _places(len(fits)))]
+    rows(ax, [line.text for line in lines], _height(lines, len(fits)))
+    _mark_headings(ax, lines)
+    ax.set_xlabel(PULL)
+    return handles
 
 
 def _draw_bands(ax: Axes) -> None:
@@ -182,13 +222,13 @@ def _draw_bands(ax: Axes) -> None:
     ax.axvline(0, color=NEUTRAL, linewidth=0.8, zorder=1)
 
 
-def _places(n: int) -> list[float]:
+def _places(n: int, spread: float = _SPREAD) -> list[float]:
     """Returns how far the rows of each of `n` fits are from the middle.
 
     >>> _places(1), [round(place, 2) for place in _places(2)]
     ([0.0], [-0.14, 0.14])
     """
-    return [_SPREAD * ((k + 0.5) / n - 0.5) for k in range(n)]
+    return [spread * ((k + 0.5) / n - 0.5) for k in range(n)]
 
 
 def _style_of(k: int) -> dict[str, Any]:
@@ -204,14 +244,6 @@ def _draw_pulls(ax: Axes, fit: _Fit, lines: Sequence[_Line], place: float) -> An
     return made
 
 
-def _set_reach(ax: Axes, entries: Sequence[Mapping[str, Any]]) -> None:
-    ends = [abs(number(e["pull"])) + (0.0 if e["constraint"] is None else e["constraint"]) for e in entries]
-    reach = max(2.4, 1.08 * max((end for end in ends if not math.isnan(end)), default=0.0))
-    ax.set_xlim(-reach, reach)
-    if reach < 5:
-        ax.set_xticks(range(-int(reach), int(reach) + 1))
-
-
 def _mark_headings(ax: Axes, lines: Sequence[_Line]) -> None:
     for tick, line in zip(ax.get_yticklabels(), lines):
         if line.parameter is None:
@@ -222,17 +254,17 @@ def _mark_headings(ax: Axes, lines: Sequence[_Line]) -> None:
 
 
 def _draw_free(ax: Axes, fits: Sequence[_Fit], free: Sequence[str]) -> None:
-    """Draws the parameters without a constraint, with their values in words."""
-    words: dict[int, list[str]] = {}
-    for k, (fit, place) in enumerate(zip(fits, _places(len(fits)))):
-        found = [(row, fit.free[name]) for row, name in enumerate(free) if name in fit.free]
+    """Draws the parameters without a constraint, with their values in words, each beside its point
+    and in its colour.
+    """
+    for k, (fit, place) in enumerate(zip(fits, _places(len(fits), _SPREAD_OF_WORDS))):
+        found = [(row + place, fit.free[name]) for row, name in enumerate(free) if name in fit.free]
         values, widths = ([number(entry[key]) for _, entry in found] for key in ("bestfit", "uncertainty"))
-        draw_points(ax, [row + place for row, _ in found], values, widths, **_style_of(k))
-        for row, entry in found:
-            words.setdefault(row, []).append(value_of(entry))
+        draw_points(ax, [row for row, _ in found], values, widths, **_style_of(k))
+        colour = "0.25" if len(fits) == 1 else _style_of(k)["color"]
+        write_values(ax, {row: value_of(entry) for row, entry in found}, colour)
     low, high = ax.get_xlim()
     if low < 1.0 < high:
         ax.axvline(1.0, color=NEUTRAL, linewidth=0.8, zorder=1)
     rows(ax, free)
-    write_values(ax, {row: "\n".join(texts) for row, texts in words.items()} if len(fits) < 3 else {})
     ax.set_xlabel("Best-fit value")

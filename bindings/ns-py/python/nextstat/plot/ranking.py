@@ -13,7 +13,7 @@ from matplotlib.transforms import ScaledTranslation
 from ._documents import document_of
 from ._labels import annotate_above, ticks
 from ._look import figure, new_axes
-from ._rows import PULL, draw_points, number, row_height, rows, value_of, width_of, write_values
+from ._rows import PULL, draw_points, number, row_height, rows, set_reach, value_of, width_of, write_values
 from ._style import DOWN, NEUTRAL, UP, chosen, literal, top_of
 
 if TYPE_CHECKING:
@@ -153,11 +153,7 @@ def _draw_pulls(ax: Axes, entries: Sequence[_Entry]) -> Any:
     for x, style in ((-1, ":"), (0, "-"), (1, ":")):
         ax.axvline(x, color=NEUTRAL, linewidth=0.8, linestyle=style, zorder=1)
     pulls, widths = ([number(entry[key]) for entry in entries] for key in ("pull", "constraint"))
-    ends = [abs(pull) + (0.0 if math.isnan(width) else width) for pull, width in zip(pulls, widths) if not math.isnan(pull)]
-    reach = max(2.24, 1.06 * max(ends, default=0.0))
-    ax.set_xlim(-reach, reach)
-    if reach < 5:
-        ax.set_xticks(range(-int(reach), int(reach) + 1))
+    set_reach(ax, entries, 2.24, 1.06)
     ax.set_xlabel(PULL)
     return draw_points(ax, range(len(entries)), pulls, widths)
 
