@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
+from matplotlib.patches import Patch
 from matplotlib.ticker import AutoMinorLocator, MaxNLocator
 
 from .._errors import shown
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from ._stack import Stack
 
 UNCERTAINTY, BLINDED = "Uncertainty", "Blinded"
+
+# The colour of bins whose data are hidden.
+_SHADE = "0.9"
 
 # Points of the markers of data, and of arrows to data outside of the ratio.
 _MARKER = 4.6
@@ -97,7 +101,7 @@ def _shade(panels, hidden):
     for ax in (panels.main, panels.ratio):
         for i in numpy.flatnonzero(hidden):
             label = BLINDED if i == numpy.argmax(hidden) else None
-            ax.axvspan(panels.edges[i], panels.edges[i + 1], facecolor="0.92", linewidth=0, label=label, zorder=0, gid=SHADING)
+            ax.axvspan(panels.edges[i], panels.edges[i + 1], facecolor=_SHADE, linewidth=0, label=label, zorder=0, gid=SHADING)
 
 
 def _draw_points(ax, panels, values, errors):
@@ -153,5 +157,8 @@ def write_legend(panels: Panels, stack: Stack) -> None:
     handles = dict(zip(*reversed(panels.main.get_legend_handles_labels())))
     stacked = [panels.labels[name] for name in reversed(stack.samples)]
     lines = [panels.labels[f"line {name}"] for name in stack.lines]
+    if BLINDED in handles:
+        # With a frame: the shade alone is hardly seen on paper.
+        handles[BLINDED] = Patch(facecolor=_SHADE, edgecolor="0.4", linewidth=0.6)
     names = [name for name in (panels.labels["data"], *stacked, *lines, UNCERTAINTY, BLINDED) if name in handles]
     legend(panels.main, [handles[name] for name in names], names)

@@ -95,8 +95,8 @@ def stack_of(channels: Sequence[Mapping[str, Any]], shown: Mapping[str, Any], da
     """
     known = list(dict.fromkeys(sample["sample"] for channel in channels for sample in channel["prefit"]["samples"]))
     parts = _groups(options.groups, known)
-    for name in (*options.signal, *(options.order or ())):
-        _require_known(name, parts)
+    order = None if options.order is None else _named(options.order, parts)
+    options = replace(options, signal=_named(options.signal, parts), order=order)
     parts = _summed(parts, _importance(channels, parts), options)
     order = _order(channels, parts, options)
     own = {sample["sample"]: numbers(sample["yields"]) for sample in shown[options.fit]["samples"]}
@@ -127,9 +127,15 @@ def _groups(groups: Mapping[str, Sequence[str]] | None, known: Sequence[str]) ->
     return {**{name: [name] for name in known if name not in grouped}, **members}
 
 
-def _require_known(name, parts):
-    if name not in parts:
-        raise ValueError(f"there is no sample `{name}`; choose one of {', '.join(parts)}")
+def _named(patterns: Sequence[str], parts: Mapping[str, Any]) -> list[str]:
+    """Returns what names and patterns mean of everything that is stacked."""
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        matching = [name for name in parts if name == pattern or fnmatch.fnmatchcase(name, pattern)]
+        if not matching:
+            raise ValueError(f"there is no sample `{pattern}`; choose one of {', '.join(parts)}")
+        found.update(dict.fromkeys(matching))
+    return list(found)
 
 
 def _sums(channel: Mapping[str, Any], members: Sequence[str]) -> float:

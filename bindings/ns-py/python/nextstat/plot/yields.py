@@ -78,11 +78,12 @@ def data_mc(
         The width that events are counted in, such as 20 for "Events / 20 GeV": that of the
         narrowest bin if not given. False for events in each bin.
     signal : str or sequence of str
-        Samples that go on top of the stack.
+        Samples that go on top of the stack; names and patterns.
     overlay : float, optional
         Draws the signals before the fit as dashed lines, too, times this factor.
     order : str or sequence of str, optional
-        Samples from the top of the stack; the others follow by their yields in all channels.
+        Samples from the top of the stack, by names and patterns; the others follow by their yields
+        in all channels.
     groups : dict, optional
         Samples that are summed, by the name of their sum; names and patterns. Those of the result
         if not given.
