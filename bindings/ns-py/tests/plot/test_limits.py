@@ -247,3 +247,17 @@ def test_what_cannot_be_drawn_is_said(case):
         call()
     assert message in str(raised.value)
     assert not matplotlib.pyplot.get_fignums(), "a figure is left behind"
+
+
+def test_data_of_the_caller_are_called_so_in_stored_results_too():
+    result = nextstat.upper_limit(made.shapes(), data=made.shapes().data + 1.0)
+    for source in (result, result.to_dict()):
+        names = [text.get_text() for text in plot.brazil(source).get_legend().get_texts()]
+        assert "Given data" in names and "Observed" not in names
+
+
+def test_points_without_an_error_do_not_take_away_those_of_others():
+    tests = [nextstat.hypotest_toys(made.shapes(), mu, n_toys=50, seed=1).to_dict() for mu in (1.0, 2.0)]
+    tests[0]["CLs_obs_error"] = None
+    bars = plot.brazil(tests).containers[0].lines[2][0].get_segments()
+    assert sum(len(segment) == 2 and bool(numpy.isfinite(segment).all()) for segment in bars) == 1

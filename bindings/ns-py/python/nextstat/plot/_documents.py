@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 _URN = "urn:nextstat:schema:"
 
 #: Labels of what the data give, by their source in the provenance.
-OBSERVED, ASIMOV = "Observed", "Asimov data"
+OBSERVED, ASIMOV, GIVEN = "Observed", "Asimov data", "Given data"
+
+_LABELS = {"asimov": ASIMOV, "given": GIVEN}
 
 
 class Document(NamedTuple):
@@ -33,16 +35,16 @@ class Document(NamedTuple):
 
     kind: str
     fields: Mapping[str, Any]
-    #: Whether the data are Asimov data.
-    is_asimov: bool
+    #: The label of what the data give.
+    data_label: str
 
     def __getitem__(self, key: Any) -> Any:
         return self.fields[key]
 
     @property
-    def data_label(self) -> str:
-        """The label of what the data give."""
-        return ASIMOV if self.is_asimov else OBSERVED
+    def is_asimov(self) -> bool:
+        """Whether the data are Asimov data."""
+        return self.data_label == ASIMOV
 
 
 def is_document(source: object) -> bool:
@@ -82,7 +84,8 @@ def _of_result(result: Result, wanted: Sequence[str], name: str) -> Document:
     if kind not in wanted:
         raise TypeError(f"`{name}` must be {_classes(wanted)}, not a `{type(result).__name__}`")
     fields = result._document()
-    return Document(kind, fields, result._said.data == ASIMOV)
+    said = result._said.data
+    return Document(kind, fields, said[:1].upper() + said[1:])
 
 
 def _classes(kinds: Sequence[str]) -> str:
@@ -101,7 +104,7 @@ def _stored(source: Stored, wanted: Sequence[str]) -> Document:
         raise WorkspaceError(f"the document is one of {listed([kind])}, and this figure is drawn from {listed(wanted, 'or')}")
     require_valid(fields, kind)
     source_of_data = ((fields.get("provenance") or {}).get("data") or {}).get("source")
-    return Document(kind, fields, source_of_data == "asimov")
+    return Document(kind, fields, _LABELS.get(str(source_of_data), OBSERVED))
 
 
 def kind_of(fields: Any) -> str:

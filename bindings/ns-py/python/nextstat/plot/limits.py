@@ -9,7 +9,7 @@ import numpy
 from .._results import LimitResult
 from .._views import confidence
 from ._bands import columns, draw_band, one_kind, palette_of, write_legend
-from ._documents import OBSERVED, document_of, is_document
+from ._documents import GIVEN, OBSERVED, document_of, is_document
 from ._labels import annotate, ticks
 from ._look import figure, new_axes
 from ._style import COLOURS, NEUTRAL, levels_of, listed, literal, numbers_of
@@ -170,7 +170,7 @@ def _draw_observed(ax, found):
     mu, values = numpy.array([[test["mu"], test["CLs_obs"]] for test in known]).T
     # Toys know CLs up to an error.
     errors = [test.get("CLs_obs_error") for test in known]
-    bars = None if None in errors else errors
+    bars = [numpy.nan if error is None else error for error in errors] if any(error is not None for error in errors) else None
     limit = None if found.limit is None else found.limit["observed"]
     if bars is not None:
         ax.errorbar(mu, values, yerr=bars, fmt="none", ecolor="black", elinewidth=1.0, zorder=5)
@@ -206,7 +206,7 @@ def _limits_in_words(found, observed) -> list[str]:
         return []
     said = []
     if observed and found.limit["observed"] is not None:
-        whose = "Observed limit" if found.label == OBSERVED else f"Limit of {found.label}"
+        whose = {OBSERVED: "Observed limit", GIVEN: "Limit of given data"}.get(found.label, f"Limit of {found.label}")
         said.append(f"{whose}: {found.limit['observed']:.3g}")
     _, low, median, high, _ = found.limit["expected"]
     if median is not None:
@@ -298,6 +298,8 @@ class _Grid(NamedTuple):
 def _grid(values, results, x) -> _Grid:
     if results is None and is_document(values):
         document = document_of(values, ("limit-scan", "every-patch"), "values")
+        if x is not None and document.kind == "limit-scan":
+            raise ValueError(f"`x` is a label of a patch set; the limits of a scan are over `{document['at']['parameter']}`")
         found, x = _of_scan(document) if document.kind == "limit-scan" else _of_patches(document, x)
         places, limits, label = [value for value, _ in found], [one for _, one in found], document.data_label
     else:
