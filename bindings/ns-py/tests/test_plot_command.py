@@ -153,6 +153,13 @@ WRONG = {
     "two grids of limits": (["limit.json", "limit.json", "--kind", "brazil", "-o", "a.png"], "of the kind `limit` is drawn from one, not 2"),
     "limits without values": (["mass_0.json", "mass_1.json", "-o", "a.png"], "limits of several signals need `--values`\nhint: such as"),
     "another region": (["yields.json", "--channel", "SR", "-o", "a.png"], "there is no channel `SR`; choose one of control_region, signal_region"),
+    "values of a scan": (["at.json", "--values", "1,2,3", "-o", "a.png"], "a result of the kind `limit-scan` has its own"),
+    "label of a scan": (["at.json", "--x", "mass", "-o", "a.png"], "the limits of a scan are over `norm_ttbar`"),
+    "no parameter of matplotlib": (["gof.json", "--rc", "font.siz=9", "-o", "a.png"], "`--rc font.siz=9`: there is no such parameter"),
+    "no value of a parameter": (["gof.json", "--rc", "axes.grid=perhaps", "-o", "a.png"], "`--rc axes.grid=perhaps`: "),
+    "a prediction in words": (["at.json", "--theory", "low", "-o", "a.png"], "`--theory`: expected numbers"),
+    "another result as theory": (["exclusion.json", "--theory", "gof.json", "-o", "a.png"], "this figure is drawn from `exclusion`"),
+    "no such signal": (["yields.json", "--channel", "signal_region", "--signal", "Z*", "-o", "a.png"], "there is no sample `Z*`"),
     "no size": (["gof.json", "--size", "4", "-o", "a.png"], "`--size` is a width and a height above 0 in inches"),
     "no resolution": (["gof.json", "--dpi", "0", "-o", "a.png"], "`--dpi` is above 0 and at most 2400, not 0"),
     "no folder": (["gof.json", "-o", "absent/a.png"], "absent/a.png`: no such file or directory"),
@@ -199,6 +206,38 @@ def test_wrong_words_are_usage_errors(words, message, stored, capsys):
     with pytest.raises(SystemExit) as raised:
         run(stored, *words)
     assert raised.value.code == 2 and message in capsys.readouterr().err
+
+
+def drawn(stored, *words):
+    """The figure that the verb draws, as SVG."""
+    assert run(stored, *words, "-o", stored / "drawn.svg") == 0
+    try:
+        return (stored / "drawn.svg").read_text("utf-8")
+    finally:
+        (stored / "drawn.svg").unlink()
+
+
+def test_styles_are_named_in_any_case(stored):
+    assert drawn(stored, "gof.json", "--style", "atlas") == drawn(stored, "gof.json", "--style", "ATLAS") != drawn(stored, "gof.json")
+
+
+def test_signals_are_named_by_patterns(stored):
+    words = ("yields.json", "--channel", "signal_region", "--overlay", "5")
+    assert drawn(stored, *words, "--signal", "sig*") == drawn(stored, *words, "--signal", "signal")
+
+
+def test_parameters_of_matplotlib_go_with_a_style(stored):
+    plain, large = (drawn(stored, "gof.json", "--style", "CMS", *rc) for rc in ((), ("--rc", "font.size=14")))
+    assert plain != large and drawn(stored, "gof.json", "--rc", "font.size=11") == drawn(stored, "gof.json")
+
+
+def test_widths_labels_of_bins_and_predictions_are_options(stored):
+    words = ("yields.json", "--channel", "signal_region", "--edges", "0,50,100,200,400")
+    assert drawn(stored, *words, "--per", "50") == drawn(stored, *words) != drawn(stored, *words, "--per", "bin")
+    assert drawn(stored, "yields.json", "--channel", "signal_region", "--bins", "a,b,c,d") != drawn(stored, "yields.json", "--channel", "signal_region")
+    assert drawn(stored, "exclusion.json", "--theory", "exclusion.json") != drawn(stored, "exclusion.json")
+    one, two = (drawn(stored, "at.json", *theory) for theory in (("--theory", "1,2,3"), ("--theory", "1,2,3", "--theory", "2,3,4")))
+    assert one != two != drawn(stored, "at.json")
 
 
 def environment():

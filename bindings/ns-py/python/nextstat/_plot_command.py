@@ -6,6 +6,7 @@ import argparse
 import inspect
 import io
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +16,7 @@ from ._nextstat import NextstatError, ParameterError, escape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
 # Exit code of bad input or usage.
 _UNUSABLE = 2
@@ -88,10 +90,32 @@ def _top(text: str) -> int | object:
         raise argparse.ArgumentTypeError(f"expected a whole number or `all`, not `{text}`") from None
 
 
+_STYLES = ("plain", "ATLAS", "CMS", "LHCb")
+
+
+def _style(text: str) -> str:
+    """Returns the style that a word means, in upper or lower case."""
+    return next((known for known in _STYLES if known.lower() == text.lower()), text)
+
+
+def _width(text: str) -> float | bool:
+    """Reads the width that events are counted in; False for bins."""
+    if text == "bin":
+        return False
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a width or `bin`, not `{text}`") from None
+
+
+def _words(text: str) -> list[str]:
+    return text.split(",")
+
+
 # Options that are keyword arguments of figures, by the name of the argument: how it is written, and
 # what argparse is told.
 _LOOK: dict[str, dict[str, Any]] = {
-    "style": {"choices": ("plain", "ATLAS", "CMS", "LHCb"), "help": "the look (default: plain)"},
+    "style": {"choices": _STYLES, "type": _style, "help": "the look (default: plain)"},
     "label": {"metavar": "TEXT", "help": "such as Internal or Preliminary; the experiment goes before it"},
     "energy": {"metavar": "TEV", "type": _number_or_text, "help": "centre-of-mass energy in TeV"},
     "luminosity": {"metavar": "IFB", "type": _number_or_text, "help": "integrated luminosity in inverse femtobarns"},
@@ -100,7 +124,9 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "channel": {"metavar": "NAME", "help": "the region of data_mc"},
     "fit": {"choices": ("prefit", "postfit"), "help": "yields before or after the fit (default: postfit)"},
     "edges": {"metavar": "E0,E1,…", "type": _numbers, "help": "edges of the bins of data_mc"},
-    "signal": {"metavar": "SAMPLE", "action": "append", "help": "a sample for the top of the stack; repeatable"},
+    "bins": {"metavar": "A,B,…", "type": _words, "help": "labels of the bins of data_mc; number or edges of the bins of toys"},
+    "per": {"metavar": "WIDTH", "type": _width, "help": "the width that events are counted in, or `bin`"},
+    "signal": {"metavar": "SAMPLE", "action": "append", "help": "samples for the top of the stack, names and patterns; repeatable"},
     "overlay": {"metavar": "FACTOR", "type": float, "help": "draw signals as dashed lines, too, times this"},
     "order": {"metavar": "SAMPLE", "action": "append", "help": "samples from the top of the stack; repeatable"},
     "labels": {"metavar": "NAME=TEXT", "action": "append", "type": _pair("NAME=TEXT"), "help": "words for a sample or region; repeatable"},
@@ -120,7 +146,10 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "goodness": {"metavar": "FILE", "help": "the goodness of fit that data_mc writes"},
     "values": {"metavar": "V0,V1,…", "type": _numbers, "help": "where each signal is, for limits of several results"},
     "x": {"metavar": "LABEL", "help": "the label of a patch set that is the x axis of limits"},
-    "theory": {"metavar": "T0,T1,…", "type": _numbers, "help": "a prediction that limits are compared with"},
+    "theory": {
+        "metavar": "T0,T1,…|FILE", "action": "append",
+        "help": "a prediction that limits are compared with; of an exclusion, a result with varied cross sections; repeatable",
+    },
     "numbers": {"choices": ("observed", "expected"), "help": "write CLs or limits into an exclusion plane"},
     "forbidden": {"action": "store_true", "help": "shade y > x of an exclusion plane"},
     "palette": {"choices": ("classic", "accessible"), "help": "colours of expected bands (default: classic)"},
@@ -142,6 +171,9 @@ def _parser(program: str) -> _Parser:
     parser.add_argument("--kind", choices=sorted(FIGURES), help="which figure, where a result has several")
     parser.add_argument("--size", metavar="W,H", type=_numbers, help="width and height in inches")
     parser.add_argument("--dpi", metavar="N", type=float, help="pixels per inch of a bitmap (default: 200)")
+    parser.add_argument(
+        "--rc", metavar="NAME=VALUE", action="append", type=_pair("NAME=VALUE"), default=[], help="a parameter of matplotlib, such as font.size=9; repeatable"
+    )
     for title, options in (("look", _LOOK), ("what is drawn", _OPTIONS)):
         group = parser.add_argument_group(title)
         for name, known in options.items():
@@ -188,12 +220,34 @@ def _plot(options: argparse.Namespace) -> None:
     documents = [_read(name) for name in options.results]
     name = options.kind or _usual(documents, options)
     function = getattr(plot, name)
+    block = _parameters(options)
     chosen = _chosen(function, name, options)
-    drawn = function(*_arguments(name, documents, options), **chosen)
+    with block:
+        drawn = function(*_arguments(name, documents, options), **chosen)
     figure = (drawn[0] if isinstance(drawn, tuple) else drawn).figure
     if sizes:
         figure.set_size_inches(sizes)
     write_whole({Path(options.output): _bytes(figure, suffix, options.dpi)})
+
+
+def _parameters(options: argparse.Namespace) -> AbstractContextManager[None]:
+    """Returns a block with the parameters of matplotlib that were given."""
+    import matplotlib
+
+    from . import plot
+
+    for name, value in options.rc:
+        try:
+            matplotlib.RcParams({name: value})
+        except (KeyError, ValueError) as error:
+            wrong = "there is no such parameter of matplotlib" if isinstance(error, KeyError) else str(error)
+            raise ParameterError(f"`--rc {name}={value}`: {wrong}") from None
+    if not options.rc:
+        return nullcontext()
+    style = options.style or "plain"
+    # The style of the block has the parameters; that of the figure would replace them.
+    options.style = None
+    return plot.style(style, rc=dict(options.rc))
 
 
 def _require_packages() -> None:
@@ -276,7 +330,30 @@ def _chosen(function: Callable[..., Any], name: str, options: argparse.Namespace
     for option in given:
         if option not in known:
             raise ParameterError(f"a figure of `{name}` has no option `--{option}`")
+    if "theory" in given:
+        given["theory"] = _theory(name, given["theory"])
+    if "bins" in given and name == "toys":
+        given["bins"] = _bins_of_toys(given["bins"])
     return {option: value for option, value in given.items() if option != "values"}
+
+
+def _bins_of_toys(words: Sequence[str]) -> int | list[float]:
+    """Returns the number of bins, or their edges."""
+    try:
+        return int(words[0]) if len(words) == 1 else [float(word) for word in words]
+    except ValueError:
+        raise ParameterError(f"`--bins` of toys are a number of bins or edges, not `{','.join(words)}`") from None
+
+
+def _theory(name: str, words: Sequence[str]) -> Any:
+    """Returns the predictions of limits, or results with varied cross sections of an exclusion."""
+    if name == "exclusion":
+        return [_read(word)[1] for word in words]
+    try:
+        found = [_numbers(word) for word in words]
+    except argparse.ArgumentTypeError as error:
+        raise ParameterError(f"`--theory`: {error}") from None
+    return found[0] if len(found) == 1 else {f"Theory {number}": one for number, one in enumerate(found, 1)}
 
 
 def _arguments(name: str, documents: Sequence[tuple[str, Any]], options: argparse.Namespace) -> list[Any]:
@@ -289,6 +366,8 @@ def _arguments(name: str, documents: Sequence[tuple[str, Any]], options: argpars
     if len(found) > 1 and not figure.is_of_several:
         raise ParameterError(f"a figure of `{name}` is drawn from one result, not {len(found)}")
     is_of_limits = name == "limits" and documents[0][0] == "limit"
+    if options.values is not None and not is_of_limits:
+        raise ParameterError(f"`--values` are of limits of several results; a result of the kind `{documents[0][0]}` has its own")
     if is_of_limits and options.values is None:
         raise with_hint(ParameterError("limits of several signals need `--values`"), "such as --values 300,500,800, one for each result in order")
     if is_of_limits:

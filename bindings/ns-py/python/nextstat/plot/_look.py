@@ -158,8 +158,9 @@ def style(
     >>> with nextstat.plot.style("ATLAS", label="Internal", energy=13, luminosity=140):
     ...     ax = nextstat.plot.pulls(fit)
     """
-    found = {**_parameters(_known(name)), **(rc or {})}
-    wanted = Look(name, _text("label", label), _value("energy", energy), _value("luminosity", luminosity), found)
+    known = _known(name)
+    found = {**_parameters(known), **(rc or {})}
+    wanted = Look(known, _text("label", label), _value("energy", energy), _value("luminosity", luminosity), found)
     with _applied(wanted):
         yield
 
@@ -176,9 +177,11 @@ def _applied(wanted: Look) -> Iterator[None]:
 
 
 def _known(name: object) -> str:
-    if name not in STYLES:
+    """Returns the style that `name` means, in upper or lower case."""
+    found = next((known for known in STYLES if isinstance(name, str) and known.lower() == name.lower()), None)
+    if found is None:
         raise ValueError(f"`style` is {listed(STYLES, 'or')}, not `{shown(name)}`")
-    return cast("str", name)
+    return found
 
 
 def _text(name: str, value: object) -> Any:
