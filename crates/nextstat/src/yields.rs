@@ -4,6 +4,7 @@ use crate::answer::Document;
 use crate::comparison::Comparison;
 use crate::document::to_document;
 use crate::fit::{FitRequest, Matrices, fields};
+use crate::number::measured;
 use crate::{Analysis, Answer, Error};
 use ns_inference::gof::{GoodnessOfFit, goodness_of_fit};
 use ns_inference::yields::{ChannelPrediction, PredictionRequest, postfit, prefit};
@@ -49,14 +50,37 @@ impl Analysis {
 
     fn compute_yields(&self) -> Result<Yields, Error> {
         self.require_cpu("a table of yields")?;
-        let fit =
+        let mut fit =
             self.fit(&FitRequest { uncertainties: Uncertainties::Covariance, ..FitRequest::default() })?.diagnosed();
+        fit.result.warnings.extend(self.loose_signals(&fit.result));
         let options = self.with_covariance();
         let mut likelihood = self.likelihood()?;
         let mut problem = Problem::new(self.model(), &mut likelihood, &options);
         let request = self.prediction_request();
         let (prefit, postfit) = (prefit(&problem, request), postfit(&mut problem, &fit.result, request));
         Ok(Yields { fit: self.without_hidden(fit), prefit, postfit })
+    }
+
+    /// Returns warnings of parameters of interest that the data which are not hidden hardly
+    /// determine: 0 is within one standard deviation of the nominal value, and the prediction of
+    /// hidden bins has as much signal as the fit happened to find.
+    fn loose_signals(&self, fit: &FitResult) -> Vec<String> {
+        if self.fits_hidden() || !self.hidden_bins().is_some_and(|hidden| hidden.contains(&true)) {
+            return Vec::new();
+        }
+        let parameters = &self.model().parameters;
+        let warning = |&i: &usize| {
+            let (width, nominal) = (fit.uncertainties[i]?, parameters.init[i]);
+            (width > nominal.abs() && nominal != 0.0 && parameters.constraint[i].is_none()).then(|| {
+                format!(
+                    "the data that are not hidden hardly determine `{}`, {}, and the prediction has that much signal: \
+                     fix it for one without, or with the nominal signal",
+                    parameters.names[i],
+                    measured(fit.bestfit[i], Some(width))
+                )
+            })
+        };
+        self.model().pois.iter().filter_map(warning).collect()
     }
 
     /// Removes from `fit` the values of the likelihood, which give hidden data away if the fit used
