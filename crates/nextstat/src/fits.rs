@@ -251,6 +251,23 @@ pub enum FitsFileError {
     /// Files whose document lacks the fit to the nominal data, as those of earlier versions do.
     #[error("the document beside the file does not have the fit to the nominal data")]
     NoNominal,
+    /// A fit to the nominal data with another number of parameters than the data sets.
+    #[error(
+        "the document beside the file names {n_parameters} parameters, and its fit to the nominal data has \
+         {n_values} values"
+    )]
+    NominalLength {
+        /// The number of parameters.
+        n_parameters: usize,
+        /// The number of values.
+        n_values: usize,
+    },
+    /// Records that are not those of fits with so many parameters.
+    #[error("the columns of the file are not those of fits with {n_parameters} parameters")]
+    Columns {
+        /// The number of parameters.
+        n_parameters: usize,
+    },
 }
 
 impl FitsFileError {
@@ -260,7 +277,9 @@ impl FitsFileError {
         match self {
             Self::File(error) => error.hint(),
             Self::Toys => Some("`nextstat.load_toys` and `nextstat toys merge` read toys".to_owned()),
-            Self::NoNominal => Some("fit the data sets again, with `nextstat fits`".to_owned()),
+            Self::NoNominal | Self::NominalLength { .. } | Self::Columns { .. } => {
+                Some("fit the data sets again, with `nextstat fits`".to_owned())
+            }
         }
     }
 }

@@ -87,7 +87,8 @@ impl FitsSummary {
     /// summary.
     ///
     /// # Errors
-    /// Files of toys, a document without the fit to the nominal data, or the file system.
+    /// Files of toys, a document without the fit to the nominal data or that does not describe the
+    /// file, or the file system.
     pub fn of_files(merged: &MergedToys, mut receive: impl FnMut(DataSetRecord)) -> Result<Self, FitsFileError> {
         let identity = &merged.identity;
         if identity.kind != KIND {
@@ -99,8 +100,11 @@ impl FitsSummary {
         let n = summary.names.len();
         let lists = [summary.nominal.bestfit.len(), summary.nominal.uncertainties.len()];
         let format = DataSetRecordFormat::of(identity);
-        if lists != [n; 2] || format.n_parameters != n || format.layout() != identity.layout {
-            return Err(FitsFileError::NoNominal);
+        if let Some(&n_values) = lists.iter().find(|length| **length != n) {
+            return Err(FitsFileError::NominalLength { n_parameters: n, n_values });
+        }
+        if format.n_parameters != n || format.layout() != identity.layout {
+            return Err(FitsFileError::Columns { n_parameters: n });
         }
         merged.read(|bytes| {
             let record = format.decode(bytes);
