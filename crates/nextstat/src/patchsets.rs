@@ -153,7 +153,7 @@ impl SignalGrid {
             Ok((answer.result_document(), answer.analysis.provenance_of(self.workspace_provenance())))
         };
         let mut answers = parallel::map(entries.len(), execution, || (), |(), i| ask(&entries[i]));
-        if have_one_error(&answers, request.face)
+        if (have_one_error(&answers, request.face) || are_of_the_request(&answers))
             && let Some(Some(Err(error))) = answers.pop()
         {
             return Err(error);
@@ -225,6 +225,18 @@ fn have_one_error<T>(answers: &[Option<Result<T, Error>>], face: Face) -> bool {
     };
     let Some(first) = answers.first().and_then(message) else { return false };
     answers.iter().all(|answer| message(answer).as_ref() == Some(&first))
+}
+
+/// Returns `true` if every answer is an error of the settings, such as a name that no patch has:
+/// their hints may differ.
+fn are_of_the_request<T>(answers: &[Option<Result<T, Error>>]) -> bool {
+    let is_setting = |answer: &Option<Result<T, Error>>| {
+        matches!(
+            answer,
+            Some(Err(Error::Settings(_) | Error::SampleGroup(_) | Error::Device(_) | Error::OnCpuOnly { .. }))
+        )
+    };
+    !answers.is_empty() && answers.iter().all(is_setting)
 }
 
 /// What the models of all patches have in common.
