@@ -8,6 +8,9 @@ use super::{Cell, Column, ColumnKind, Row, TableError};
 /// Significant digits of statistics and p-values.
 const DIGITS: ColumnKind = ColumnKind::Number(4);
 
+/// The schema of a comparison of data with the prediction of a stored fit.
+const COMPARISON: &str = "comparison";
+
 /// The key of the statistic that a region of a fit has, and one of a comparison.
 const STATISTICS: [&str; 2] = ["deviance", "statistic"];
 
@@ -15,7 +18,9 @@ const STATISTICS: [&str; 2] = ["deviance", "statistic"];
 pub(super) fn of_report(report: &Place<'_>) -> Result<Contents, TableError> {
     let found = report.get("goodness_of_fit").ok_or(TableError::Missing { key: "goodness_of_fit" })?;
     let all = vec![Entry { labels: Vec::new(), result: Some(found) }];
-    let mut contents = table(&Entries { kind: "gof", all, notes: Vec::new() })?;
+    // The report of a stored fit says which parameters it did not match.
+    let kind = if report.get("unmatched").is_some() { COMPARISON } else { "gof" };
+    let mut contents = table(&Entries { kind, all, notes: Vec::new() })?;
     if !report.has_converged() {
         contents.rows.iter_mut().for_each(|row| row.cells[1..].fill(Cell::Empty));
     }
@@ -26,7 +31,7 @@ pub(super) fn of_report(report: &Place<'_>) -> Result<Contents, TableError> {
 pub(super) fn table(entries: &Entries<'_>) -> Result<Contents, TableError> {
     let results = || entries.all.iter().filter_map(|entry| entry.result.as_ref());
     let has_toys = results().any(|result| result.get("toys").is_some());
-    let is_comparison = results().all(|result| result.get("constraint_deviance").is_none());
+    let is_comparison = entries.kind == COMPARISON;
     let mut columns = entries.columns();
     columns.push(Column::text("region"));
     // The bins of a prediction that did not use the data are its degrees of freedom.

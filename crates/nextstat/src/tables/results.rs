@@ -75,6 +75,8 @@ pub(super) fn names(kind: &str) -> &'static [&'static str] {
         "gof" | "comparison" => &["goodness"],
         "hypotest-toys" => &["tests", "p_values"],
         "exclusion" => &["points", "contours"],
+        "toys" => &["toys"],
+        "fits" => &["parameters", "data_sets", "correlation"],
         _ => &[],
     }
 }
