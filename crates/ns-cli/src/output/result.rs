@@ -20,7 +20,7 @@ pub(crate) struct ResultArgs {
 #[derive(Debug, Args)]
 struct TableArgs {
     /// Write a table of the result instead of JSON
-    #[arg(long, value_name = "FORMAT", value_enum, help_heading = "Output")]
+    #[arg(long, value_name = "FORMAT", value_enum, conflicts_with = "json", help_heading = "Output")]
     format: Option<FormatArg>,
 
     /// Which table, where the result has several; the first one if not given: `nextstat table

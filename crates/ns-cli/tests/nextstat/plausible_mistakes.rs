@@ -70,6 +70,7 @@ const MISTAKES: &[Mistake] = &[
     ("fit simple.json --plot", 2, &["hint: figures are drawn by `nextstat.plot`"]),
     ("fit simple.json --summary --quiet", 0, &[]),
     ("fit simple.json -o fit.json", 0, &[]),
+    ("fit simple.json --format latex --json", 2, &["'--format <FORMAT>' cannot be used with '--json'"]),
     ("fit simple.json --output fit.json", 0, &[]),
     ("combine simple.json shapes.json background.json --join outer", 2, &["the channel `signal_region`", "hint: "]),
 ];
