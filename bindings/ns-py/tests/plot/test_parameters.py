@@ -87,7 +87,7 @@ def _with_pulls(n):
 
 
 def test_many_rows_are_in_columns_of_which_none_ends_with_a_heading():
-    figure = plot.pulls(_with_pulls(130), groups={"First": [f"systematic_{k}" for k in range(43)]}, parameters="systematic_*").figure
+    figure = plot.pulls(_with_pulls(130), groups={"First": [f"systematic_{k}" for k in range(42)]}, parameters="systematic_*").figure
     names = [names_of(ax) for ax in figure.axes]
     assert [name for column in names for name in column if name.startswith("sys")] == [f"systematic_{k}" for k in range(130)]
     assert len(names) == 3 and names[1][0] == "Others" and max(map(len, names)) <= 60
