@@ -147,3 +147,13 @@ def test_both_faces_propagate_by_half_differences_alike(path, model, stored):
     assert both[0] == pytest.approx(both[1], rel=0.05) and both[0] != both[1]
     with pytest.raises(nextstat.ParameterError, match="`uncertainty` is not `linear`"):
         nextstat.yields(model, uncertainty="linear")
+
+
+def test_a_stored_fit_is_reported_with_all_data_hidden(root, tmp_path):
+    model = nextstat.load_workspace(root / "examples/shapes.json")
+    fit = nextstat.fit(model, mask="signal_region")
+    report = nextstat.report(model, fit=fit, blind="*", html=tmp_path / "report.html")
+    assert report.goodness_of_fit.statistic is None and report.to_dict()["fit"]["nll"] is None
+    assert all(value is None for channel in report.to_dict()["yields"]["channels"] for value in channel["data"])
+    assert "723 (no uncertainty)" in repr(report) and "blinded" in repr(report)
+    assert (tmp_path / "report.html").exists()

@@ -215,13 +215,19 @@ impl Analysis {
         &self.sample_groups
     }
 
+    /// Returns `true` if masked and hidden bins are all bins, so that no data can be looked at.
+    pub(crate) fn hides_everything(&self) -> bool {
+        let is_hidden = self.hidden.as_ref().is_some_and(|hidden| hidden.contains(&true));
+        self.settings.blind.may_hide_all && is_hidden && self.whole.is_none()
+    }
+
     /// Returns `true` if fits use observed or given data that are hidden.
     #[must_use]
     pub fn fits_hidden(&self) -> bool {
         let is_hidden = |b: usize| self.hidden.as_ref().is_some_and(|hidden| hidden[b]);
         let is_fitted = |b: usize| self.masked_bins().is_none_or(|masked| !masked[b]);
         let is_asimov = matches!(self.settings.data, DataSource::Asimov(_));
-        !is_asimov && (0..self.whole_model().n_bins()).any(|b| is_hidden(b) && is_fitted(b))
+        !is_asimov && !self.hides_everything() && (0..self.whole_model().n_bins()).any(|b| is_hidden(b) && is_fitted(b))
     }
 
     /// Returns the model with its workspace.

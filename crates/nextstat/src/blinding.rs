@@ -28,7 +28,7 @@ pub struct Blinding {
     /// what the data are.
     pub is_fitted: bool,
     /// Whether all data may be hidden, because only [`Analysis::project`](crate::Analysis::project)
-    /// is asked for, which fits none.
+    /// or [`Analysis::report_from`](crate::Analysis::report_from) is asked for, which fit none.
     pub may_hide_all: bool,
 }
 

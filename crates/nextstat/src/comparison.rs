@@ -5,7 +5,8 @@ use crate::document::to_document;
 use crate::stored::{StoredFit, first_of};
 use crate::stored_point::StoredPoint;
 use crate::{Analysis, Answer, Error};
-use ns_inference::prediction_test::{FitPoint, PredictionTest, test_prediction};
+use ns_core::Model;
+use ns_inference::prediction_test::{ChannelTest, FitPoint, PredictionTest, test_prediction};
 use serde_json::{Value, json};
 
 /// How well a stored fit predicts the data of channels that it did not use.
@@ -38,14 +39,31 @@ impl Analysis {
 
     /// Compares the data with `point`, which is that of `fit`.
     pub(crate) fn comparison(&self, fit: &StoredFit, point: &StoredPoint) -> Comparison {
-        let at = FitPoint { params: &point.params, covariance: &point.covariance };
-        let test = test_prediction(self.model(), self.data(), at, self.threads());
-        let used = self.channels_used_by(fit);
+        let test = match self.hides_everything() {
+            true => nothing_compared(self.model()),
+            false => {
+                let at = FitPoint { params: &point.params, covariance: &point.covariance };
+                test_prediction(self.model(), self.data(), at, self.threads())
+            }
+        };
+        let used = if self.hides_everything() { Vec::new() } else { self.channels_used_by(fit) };
         let used = (!used.is_empty()).then(|| {
             format!("the stored fit used the data of {}, so χ² is too small there: mask them", first_of(&used))
         });
         let warnings = point.warnings.iter().cloned().chain(used).chain(test.warnings.iter().cloned()).collect();
         Comparison { test, unmatched: point.unmatched.clone(), unused: point.unused.clone(), warnings }
+    }
+}
+
+/// Returns the comparison of a prediction with data that are all hidden.
+fn nothing_compared(model: &Model) -> PredictionTest {
+    let channel = |channel: &String| ChannelTest { channel: channel.clone(), statistic: None, n_dof: 0, p_value: None };
+    PredictionTest {
+        statistic: None,
+        n_dof: 0,
+        p_value: None,
+        channels: model.channels.iter().map(channel).collect(),
+        warnings: vec!["all data are hidden, so the prediction is not compared with them".to_owned()],
     }
 }
 

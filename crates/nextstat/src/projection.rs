@@ -72,7 +72,8 @@ impl Analysis {
 
     /// Returns `point` as the result of a fit.
     fn stored_result(&self, point: StoredPoint) -> Result<FitResult, Error> {
-        let nll = self.likelihood()?.nll(&point.params);
+        // Nothing hidden is at hand where everything is.
+        let nll = if self.hides_everything() { f64::NAN } else { self.likelihood()?.nll(&point.params) };
         Ok(FitResult {
             par_names: self.model().parameters.names.clone(),
             n_free: point.uncertainties.iter().flatten().count(),

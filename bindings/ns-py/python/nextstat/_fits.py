@@ -337,7 +337,7 @@ def report(
     given = settings(
         model, device, data=data, init=init, fixed=fixed, bounds=bounds,
         fit_channels=fit_channels, mask=mask, blind=blind, blind_above=blind_above, blind_by=blind_by,
-        fit_blinded=fit_blinded, groups=groups, uncertainty=text("uncertainty", uncertainty),
+        fit_blinded=fit_blinded, may_hide_all=fit is not None, groups=groups, uncertainty=text("uncertainty", uncertainty),
         multi_start=multi_start, seed=seed, threads=threads,
     )
     page = None if html is None else {"progress": progress_of(progress, "fit")}

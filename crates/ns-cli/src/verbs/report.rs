@@ -13,7 +13,7 @@ use crate::status::Status;
 use clap::Args;
 use nextstat::alarm::Alarm;
 use nextstat::full_report::{FullReport, FullReportRequest, require_page};
-use nextstat::number::{measured, significant};
+use nextstat::number::{fitted, significant};
 use nextstat::yields::Overview;
 use nextstat::{Analysis, Answer, Face};
 use ns_inference::yields::{ChannelPrediction, Prediction};
@@ -65,7 +65,10 @@ impl Command for ReportArgs {
 
     fn run(self) -> Result<Status, CliError> {
         self.html.as_deref().map_or(Ok(()), require_page)?;
-        let analysis = self.setup.prediction(&self.threads, &self.shown)?;
+        let analysis = match &self.from {
+            None => self.setup.prediction(&self.threads, &self.shown)?,
+            Some(_) => self.setup.projection(&self.threads, &self.shown)?,
+        };
         if let Some(path) = &self.html {
             let full = self.page(&analysis, path)?.result;
             if self.output.is_asked_for() {
@@ -135,7 +138,9 @@ impl Summary<'_> {
         let pulls = strongest_pulls(model, fit.analysis.data(), result);
         let goodness = self.0.goodness.as_ref();
         let fitted = goodness.map(|goodness| gof::tables(goodness, None, paint));
-        let predicted = comparison.map(|comparison| gof::comparison(&comparison.test, paint));
+        // Of hidden data there is nothing to compare.
+        let compared = comparison.filter(|comparison| comparison.test.n_dof > 0);
+        let predicted = compared.map(|comparison| gof::comparison(&comparison.test, paint));
         for part in [fitted.or(predicted).unwrap_or_default(), pulls, self.correlations(threshold)] {
             if !part.is_empty() {
                 let _ = write!(text, "\n{part}");
@@ -228,10 +233,10 @@ impl ChannelYields<'_> {
 fn add(rows: &mut Vec<Vec<String>>, name: &str, before: &Prediction, after: &Prediction, has_bins: bool) {
     let bins = if has_bins { 0..before.yields.len() } else { 0..0 };
     for bin in bins {
-        let of = |p: &Prediction| measured(p.yields[bin], p.uncertainties[bin]);
+        let of = |p: &Prediction| fitted(p.yields[bin], p.uncertainties[bin], None);
         rows.push(vec![name.to_owned(), bin.to_string(), of(before), of(after)]);
     }
-    let sum = |p: &Prediction| measured(p.sum, p.sum_uncertainty);
+    let sum = |p: &Prediction| fitted(p.sum, p.sum_uncertainty, None);
     rows.push(vec![name.to_owned(), "all".to_owned(), sum(before), sum(after)]);
 }
 

@@ -217,3 +217,33 @@ fn a_signal_strength_that_control_regions_do_not_determine_is_named() {
     assert!(is_said && warnings.contains("is larger than half of its range, 0 to 4"), "{warnings}");
     assert!(!shapes(&[]).0 && !shapes(&["--blind", "signal_region[2:]", "--fix", "mu=1"]).0);
 }
+
+#[test]
+fn a_stored_fit_is_reported_with_all_data_hidden() {
+    let (folder, scratch) = (folder("examples"), Scratch::new("report_hidden"));
+    let (fit, page) = (scratch.path("fit.json"), scratch.path("page.html"));
+    let stored =
+        nextstat(&folder, &["fit", "shapes.json", "--mask", "signal_region", "--covariance", "-q", "-o", &fit]);
+    assert_eq!(stored.code, Some(0), "{}", stored.stderr);
+    let report = ["report", "shapes.json", "--from", &fit, "--blind", "*"];
+    let document = nextstat(&folder, &report).document();
+    assert!(document["fit"]["nll"].is_null() && document["goodness_of_fit"]["statistic"].is_null());
+    for channel in document["yields"]["channels"].as_array().expect("channels") {
+        assert!(channel["data"].as_array().expect("bins").iter().all(Value::is_null), "{channel}");
+        assert!(channel["postfit"]["total"]["sum"].as_f64().is_some_and(|sum| sum > 0.0), "{channel}");
+    }
+    let said = nextstat(&folder, &[&report[..], &["--summary"]].concat()).stderr;
+    assert!(said.contains("all data are hidden, so the prediction is not compared") && !said.contains("χ²"), "{said}");
+    assert!(said.contains("575.507 (no uncertainty)"), "{said}");
+    assert_eq!(nextstat(&folder, &[&report[..], &["--html", &page, "-q"]].concat()).code, Some(0));
+}
+
+#[test]
+fn a_signal_that_the_other_bins_hardly_determine_is_warned_of() {
+    let warned = |options: &[&str]| {
+        let arguments = [&["yields", "shapes.json", "--summary", "-o", "/dev/null"], options].concat();
+        nextstat(&folder("examples"), &arguments).stderr.contains("hardly determine `mu`, 1.6 ± 2.4")
+    };
+    assert!(warned(&["--blind", "signal_region[2:]"]));
+    assert!(!warned(&["--blind", "signal_region[2:]", "--fix", "mu=1"]) && !warned(&["--mask", "signal_region[2:]"]));
+}

@@ -336,11 +336,18 @@ def _table_of_channels(
             (
                 channel["channel"],
                 _shown_data(channel["data"]),
-                measured(before["sum"], before["sum_uncertainty"]),
-                measured(after["sum"], after["sum_uncertainty"]),
+                _predicted(before),
+                _predicted(after),
             )
         )
     return _views.tables(rows, ("channel", label, "pre-fit", "post-fit"))
+
+
+def _predicted(total: Mapping[str, Any]) -> str:
+    """Returns the sum of yields with its uncertainty, or says that it has none."""
+    found = {"bestfit": total["sum"], "uncertainty": total["sum_uncertainty"]}
+    absent = {"statistical": None, "systematic": None, "bound": None, "intervals": []}
+    return _nextstat.fitted({**found, **absent})
 
 
 def _shown_data(data: ndarray) -> str:
