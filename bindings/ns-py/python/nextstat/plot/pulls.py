@@ -173,7 +173,8 @@ def _columns(lines: Sequence[_Line]) -> list[list[_Line]]:
     size, found = -(-len(lines) // n), []
     rest = list(lines)
     while rest:
-        end = min(size, len(rest))
+        # The last column takes what headings before it moved on.
+        end = len(rest) if len(found) == n - 1 else min(size, len(rest))
         while 1 < end < len(rest) and rest[end - 1].parameter is None:
             end -= 1
         found.append(rest[:end])
