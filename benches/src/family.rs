@@ -90,7 +90,7 @@ fn channel(random: &mut Random, shape: &ChannelShape) -> Channel {
         }
         let name =
             ["signal", "large", "medium", "small"].get(s).map_or_else(|| format!("small_{s}"), |&s| s.to_owned());
-        Sample { name, data, modifiers }
+        Sample { name, data, modifiers, ..Default::default() }
     };
     Channel { name: format!("channel_{c:04}"), samples: (0..n_samples).map(|s| sample(random, s)).collect() }
 }

@@ -17,8 +17,8 @@
 //!
 //! // One bin: 5 signal events times μ, and 10 background events; 12 events are observed.
 //! let mu = Modifier::new("mu", ModifierData::NormFactor);
-//! let signal = Sample { name: "signal".into(), data: vec![5.0], modifiers: vec![mu] };
-//! let background = Sample { name: "background".into(), data: vec![10.0], modifiers: vec![] };
+//! let signal = Sample { name: "signal".into(), data: vec![5.0], modifiers: vec![mu], ..Default::default() };
+//! let background = Sample { name: "background".into(), data: vec![10.0], modifiers: vec![], ..Default::default() };
 //! let workspace = Workspace {
 //!     channels: vec![Channel { name: "SR".into(), samples: vec![signal, background] }],
 //!     observations: vec![Observation { name: "SR".into(), data: vec![12.0] }],

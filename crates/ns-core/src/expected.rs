@@ -2,14 +2,15 @@
 //! for any number type.
 //!
 //! λ_b = Σ_samples (nominal + Σ histosys shifts) · Π scale factors · Π normsys factors · Π per-bin
-//! factors (CERN-OPEN-2012-016, eq. 1-3). Written once over [`Scalar`], so that the same lines give
-//! values and, with second-order dual numbers, derivatives. Tests compare every fast evaluator with
-//! it.
+//! factors (CERN-OPEN-2012-016, eq. 1-3), and what [`crate::yield_rules`] add. Written once over
+//! [`Scalar`], so that the same lines give values and, with second-order dual numbers, derivatives.
+//! Tests compare every fast evaluator with it.
 
 use crate::constraint::Constraint;
 use crate::interpolate::{Jet, NormSysFactor};
 use crate::model::{BinPlace, Data, Model};
 use crate::scalar::Scalar;
+use crate::yield_rules::{McStat, ShapeRule};
 
 /// Returns the yield of every template cell at `params` (P): one entry per template and bin,
 /// templates in model order.
@@ -30,6 +31,9 @@ fn yields_at<S: Scalar>(model: &Model, template: usize, params: &[S]) -> Vec<S> 
     let nominal = &model.values(model.layout.nominal)[model.part(model.layout.template_cell, template)];
     let mut yields: Vec<S> = nominal.iter().map(|&n| S::from(n)).collect();
     shift(model, template, params, &mut yields);
+    if let Some(rule) = model.rules.shape(template) {
+        reshape(rule, params, &mut yields);
+    }
     let scale = template_scale(model, template, params);
     let first_params = model.part(model.layout.template_bin_factor, template);
     for (bin, y) in yields.iter_mut().enumerate() {
@@ -37,9 +41,36 @@ fn yields_at<S: Scalar>(model: &Model, template: usize, params: &[S]) -> Vec<S> 
         for &first in &model.table(model.layout.bin_factor_param)[first_params.clone()] {
             factor = factor * params[first as usize + bin].clone();
         }
-        *y = y.clone() * factor;
+        *y = at_least(y.clone() * factor, model.rules.clip_samples);
     }
     yields
+}
+
+/// Returns `value`, or the limit if it is below that.
+fn at_least<S: Scalar>(value: S, limit: Option<f64>) -> S {
+    match limit {
+        Some(limit) if value.value() < limit => S::from(limit),
+        _ => value,
+    }
+}
+
+/// Scales, clips and normalises the shifted `yields` of a template.
+pub(crate) fn reshape<S: Scalar>(rule: &ShapeRule, params: &[S], yields: &mut [S]) {
+    for scaling in &rule.scaling {
+        let param = &params[scaling.param as usize];
+        for (y, factor) in yields.iter_mut().zip(&scaling.factors) {
+            *y = y.clone() * chain(param, scaling.response.at(factor, param.value()));
+        }
+    }
+    yields.iter_mut().for_each(|y| *y = at_least(y.clone(), rule.clip));
+    let Some(total) = rule.total else { return };
+    let sum = yields.iter().cloned().fold(S::from(0.0), |sum, y| sum + y);
+    if sum.value() > 0.0 {
+        let scale = total / sum.value();
+        let first = -scale / sum.value();
+        let scale = chain(&sum, Jet { value: scale, first, second: -2.0 * first / sum.value() });
+        yields.iter_mut().for_each(|y| *y = y.clone() * scale.clone());
+    }
 }
 
 /// Adds the histosys shifts and the morphing terms of `template` to its nominal `yields`, at the
@@ -70,7 +101,7 @@ pub(crate) fn morph<S: Scalar>(model: &Model, template: usize, params: &[S], yie
     }
 }
 
-fn template_scale<S: Scalar>(model: &Model, template: usize, params: &[S]) -> S {
+pub(crate) fn template_scale<S: Scalar>(model: &Model, template: usize, params: &[S]) -> S {
     let mut scale = S::from(1.0);
     for entry in model.part(model.layout.template_scale, template) {
         scale = scale * params[model.table(model.layout.scale_param)[entry] as usize].clone();
@@ -100,8 +131,35 @@ pub fn expected_main<S: Scalar>(model: &Model, params: &[S]) -> Vec<S> {
                 lambda[first_bin + bin] = lambda[first_bin + bin].clone() + yields[cell].clone();
             }
         }
+        for mc_stat in model.rules.mc_stats_of(channel) {
+            add_mc_stat(model, mc_stat, &model.extended(params), &mut lambda[model.channel_bins(channel)]);
+        }
     }
-    lambda
+    lambda.into_iter().map(|lambda| at_least(lambda, model.rules.clip_bins)).collect()
+}
+
+/// Adds ν √Σ(c e)² to the sums `lambda` of a channel's bins, at the extended point `params`.
+fn add_mc_stat<S: Scalar>(model: &Model, mc_stat: &McStat, params: &[S], lambda: &mut [S]) {
+    let mut variances = vec![S::from(0.0); lambda.len()];
+    for part in &mc_stat.errors {
+        let scale = template_scale(model, part.template, params);
+        for (variance, &error) in variances.iter_mut().zip(&part.errors) {
+            let error = scale.clone() * S::from(error);
+            *variance = variance.clone() + error.clone() * error;
+        }
+    }
+    for (bin, (lambda, variance)) in lambda.iter_mut().zip(variances).enumerate() {
+        let nu = params[mc_stat.first_param as usize + bin].clone();
+        *lambda = lambda.clone() + nu * square_root(&variance);
+    }
+}
+
+/// Returns the square root, with derivatives of zero at zero.
+fn square_root<S: Scalar>(x: &S) -> S {
+    let root = x.value().sqrt();
+    let first = if root > 0.0 { 0.5 / root } else { 0.0 };
+    let second = if root > 0.0 { -0.5 * first / x.value() } else { 0.0 };
+    chain(x, Jet { value: root, first, second })
 }
 
 /// Returns expected auxiliary data (K) at `params` (P): for each constraint term the datum for

@@ -14,6 +14,7 @@ use crate::interpolate::Interpolation;
 use crate::nonlinearity::Nonlinearity;
 use crate::parameters::Parameters;
 use crate::response::{HistoSysResponse, NormSysResponse, Responses};
+use crate::yield_rules::YieldRules;
 
 /// The place of a table in one of the flat buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -132,6 +133,8 @@ pub struct Model {
     pub layout: ModelLayout,
     /// Quantities that formulas derive from the parameters.
     pub derived: DerivedQuantities,
+    /// What becomes of yields beyond shifts and factors.
+    pub rules: YieldRules,
     /// How nonlinear the effect of each parameter is.
     pub nonlinearity: Nonlinearity,
 }
@@ -212,6 +215,9 @@ impl Model {
         for (entry, &param) in self.table(self.layout.histosys_param).iter().enumerate() {
             kinked[param as usize] |= self.histosys_response(entry).is_kinked();
         }
+        for scaling in self.rules.shapes.iter().flat_map(|shape| &shape.scaling) {
+            kinked[scaling.param as usize] |= scaling.response.is_kinked();
+        }
         kinked
     }
 
@@ -231,6 +237,11 @@ impl Model {
             let mut cells = cells[0] as usize..cells[1] as usize;
             same_sign[param as usize] =
                 same_sign[param as usize] || cells.any(|cell| is_same_sign(down[cell], up[cell]));
+        }
+        for scaling in self.rules.shapes.iter().flat_map(|shape| &shape.scaling) {
+            let mut factors = scaling.factors.iter();
+            same_sign[scaling.param as usize] |=
+                factors.any(|factor| is_same_sign(factor.ln_lo.exp_m1(), factor.ln_hi.exp_m1()));
         }
         same_sign
     }

@@ -2,8 +2,9 @@
 //! one has.
 //!
 //! Order and naming are pyhf's: sets by modifier kind (histosys, lumi, normfactor, normsys,
-//! shapefactor, shapesys, staterror), inside a kind by first appearance; a scalar set has the set's
-//! name, element i of a vector set is `name[i]`.
+//! shapefactor, shapesys, staterror, and then mcstat, which pyhf lacks), inside a kind by first
+//! appearance; a scalar set has the set's name, element i of a vector set is `name[i]`, of an mcstat
+//! `name_bini` as in Combine.
 
 use crate::constraint::Constraint;
 use crate::spec::ModifierKind;
@@ -27,7 +28,11 @@ impl ParameterSet {
     /// Returns the name of element `i`.
     #[must_use]
     pub fn element_name(&self, i: usize) -> String {
-        if self.is_scalar { self.name.clone() } else { format!("{}[{i}]", self.name) }
+        match self.kinds[..] {
+            _ if self.is_scalar => self.name.clone(),
+            [ModifierKind::McStat] => format!("{}_bin{i}", self.name),
+            _ => format!("{}[{i}]", self.name),
+        }
     }
 
     /// Returns the indices of its elements.

@@ -6,7 +6,9 @@
 //! work. The nouns are those of the pyhf JSON schema 1.0.0 and of HistFactory (CERN-OPEN-2012-016).
 //! What pyhf's schema cannot say is optional, and absent from pyhf's documents: how a modifier is
 //! interpolated ([`Modifier::interpolation`]), constraint terms ([`ParameterConfig::constraints`],
-//! [`ParameterConfig::per_bin`], [`ParameterConfig::beta`]), and clipping ([`Measurement::clip`]).
+//! [`ParameterConfig::per_bin`], [`ParameterConfig::beta`]), clipping ([`Measurement::clip`]), the
+//! sum of a sample's template ([`Sample::template`]), statistical uncertainties of a channel's sum
+//! ([`ModifierData::McStat`]), and names of elements ([`ParameterConfig::elements`]).
 
 use crate::interpolate::InterpolationRule;
 
@@ -39,6 +41,19 @@ pub struct Sample {
     pub data: Vec<f64>,
     /// What scales, shifts or reshapes the yields.
     pub modifiers: Vec<Modifier>,
+    /// What becomes of the template after its shifts.
+    pub template: TemplateRule,
+}
+
+/// What becomes of a sample's template after the shifts of its histosys, before any factor: first
+/// it is clipped, then it is scaled.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct TemplateRule {
+    /// The lowest value of a bin, in place of [`Clipping::templates`].
+    pub clip: Option<f64>,
+    /// Whether the template is scaled to the sum of the nominal yields, so that shifts change its
+    /// shape only: Combine's templates.
+    pub normalize: bool,
 }
 
 /// A named effect on one sample; equal names share a parameter.
@@ -93,6 +108,11 @@ pub enum ModifierData {
     Formula(Expression),
     /// Shifts that are linear in formulas of parameters: yields are nominal + Σ formula · data.
     Morphing(Vec<MorphingTerm>),
+    /// A statistical uncertainty of the channel's sum, with one parameter ν per bin that the
+    /// samples of a channel share: Combine's `autoMCStats`. The sum of a bin grows by
+    /// ν √Σ(c e)², e being the absolute uncertainties given here, one per bin, and c the product of
+    /// the sample's factors that are the same in all bins.
+    McStat(Vec<f64>),
 }
 
 /// A formula as written.
@@ -144,11 +164,13 @@ pub enum ModifierKind {
     ShapeSys,
     /// `staterror`
     StatError,
+    /// `mcstat`
+    McStat,
 }
 
 impl ModifierKind {
     /// Every kind, in parameter order.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::HistoSys,
         Self::Lumi,
         Self::NormFactor,
@@ -158,6 +180,7 @@ impl ModifierKind {
         Self::ShapeFactor,
         Self::ShapeSys,
         Self::StatError,
+        Self::McStat,
     ];
 
     /// Returns its name in documents.
@@ -173,6 +196,7 @@ impl ModifierKind {
             Self::ShapeFactor => "shapefactor",
             Self::ShapeSys => "shapesys",
             Self::StatError => "staterror",
+            Self::McStat => "mcstat",
         }
     }
 
@@ -189,6 +213,12 @@ impl ModifierKind {
     #[must_use]
     pub fn has_formula(self) -> bool {
         matches!(self, Self::Formula | Self::Morphing)
+    }
+
+    /// Returns `true` if its parameter is a vector with one element per bin.
+    #[must_use]
+    pub fn is_per_bin(self) -> bool {
+        matches!(self, Self::ShapeSys | Self::ShapeFactor | Self::StatError | Self::McStat)
     }
 }
 
@@ -228,6 +258,7 @@ impl Modifier {
             ModifierData::Lumi => ModifierKind::Lumi,
             ModifierData::Formula(_) => ModifierKind::Formula,
             ModifierData::Morphing(_) => ModifierKind::Morphing,
+            ModifierData::McStat(_) => ModifierKind::McStat,
         }
     }
 }
@@ -258,8 +289,8 @@ pub struct Measurement {
 /// is replaced by the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Clipping {
-    /// For a sample's template with the shifts of its histosys, before any factor: 0 in ROOT for
-    /// samples that have a histosys.
+    /// For the template of a sample that has a histosys, with its shifts and before any factor: 0
+    /// in ROOT. [`TemplateRule::clip`] replaces it.
     pub templates: Option<f64>,
     /// For a sample's yield with all its factors: pyhf's `clip_sample_data`.
     pub samples: Option<f64>,
@@ -291,6 +322,8 @@ pub struct ParameterConfig {
     pub per_bin: Option<PerBinConstraint>,
     /// The quantity that the terms of [`Self::constraints`] constrain, if it is not the parameter.
     pub beta: Option<ConstrainedQuantity>,
+    /// Names of the elements of a vector, in place of `name[i]`.
+    pub elements: Option<Vec<String>>,
 }
 
 /// The constraint term of one element of a parameter; `a` is its auxiliary datum.

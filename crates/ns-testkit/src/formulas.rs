@@ -141,9 +141,11 @@ pub fn operators(seed: u64, shape: OperatorShape, truth: &[f64]) -> Workspace {
         let (lo_data, hi_data) = (varied(-1.0), varied(1.0));
         Modifier::new(format!("alpha_{i}"), ModifierData::HistoSys { lo_data, hi_data })
     };
-    let mut signal = Sample { name: "signal".to_owned(), data: sm.clone(), modifiers: Vec::new() };
+    let mut signal =
+        Sample { name: "signal".to_owned(), data: sm.clone(), modifiers: Vec::new(), ..Default::default() };
     signal.modifiers.push(morphing("eft", terms.iter().map(|(name, data)| (name.as_str(), data.clone())).collect()));
-    let mut other = Sample { name: "background".to_owned(), data: background.clone(), modifiers: Vec::new() };
+    let mut other =
+        Sample { name: "background".to_owned(), data: background.clone(), modifiers: Vec::new(), ..Default::default() };
     for i in 0..nuisances {
         // Most shapes are different ones: many rates of one sample would be nearly degenerate.
         match i % 20 {

@@ -173,7 +173,7 @@ fn named(name: &str, data: ModifierData) -> Modifier {
 }
 
 fn sample(name: &str, data: Vec<f64>, modifiers: Vec<Modifier>) -> Sample {
-    Sample { name: name.to_owned(), data, modifiers }
+    Sample { name: name.to_owned(), data, modifiers, ..Default::default() }
 }
 
 /// Returns a background with two ordinary systematics, shared between samples and channels.

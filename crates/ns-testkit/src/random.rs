@@ -143,7 +143,7 @@ fn signal(random: &mut Random, shape: Shape, n_bins: usize) -> Sample {
         modifier("mu".to_owned(), ModifierData::NormFactor),
         modifier("xs".to_owned(), ModifierData::NormSys { lo: shape.factor(0.9), hi: shape.factor(1.15) }),
     ];
-    Sample { name: "signal".to_owned(), data, modifiers }
+    Sample { name: "signal".to_owned(), data, modifiers, ..Default::default() }
 }
 
 fn background(random: &mut Random, shape: Shape, (c, s): (usize, usize), n_bins: usize) -> Sample {
@@ -175,7 +175,7 @@ fn background(random: &mut Random, shape: Shape, (c, s): (usize, usize), n_bins:
     if random.one_in(3) {
         modifiers.push(modifier(format!("norm_{s}"), ModifierData::NormFactor));
     }
-    Sample { name: format!("background_{}", (s * 3 + 1) % 7), data, modifiers }
+    Sample { name: format!("background_{}", (s * 3 + 1) % 7), data, modifiers, ..Default::default() }
 }
 
 fn observation(random: &mut Random, channel: &Channel) -> Observation {

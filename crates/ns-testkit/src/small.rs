@@ -7,7 +7,12 @@ use ns_core::{CompileOptions, Model, compile};
 #[must_use]
 pub fn sample(name: &str, data: &[f64], modifiers: &[(&str, ModifierData)]) -> Sample {
     let modifier = |(name, data): &(&str, ModifierData)| Modifier::new(*name, data.clone());
-    Sample { name: name.to_owned(), data: data.to_vec(), modifiers: modifiers.iter().map(modifier).collect() }
+    Sample {
+        name: name.to_owned(),
+        data: data.to_vec(),
+        modifiers: modifiers.iter().map(modifier).collect(),
+        ..Default::default()
+    }
 }
 
 /// A channel with its observed data.

@@ -39,7 +39,11 @@ fn setting(random: &mut Random, kind: ModifierKind, oddities: bool) -> Option<Pa
             let per_bin = Some(PerBinConstraint { constraint: Some(constraint), relative_threshold });
             Some(ParameterConfig { per_bin, ..Default::default() })
         }
-        ModifierKind::ShapeFactor | ModifierKind::Lumi | ModifierKind::Formula | ModifierKind::Morphing => None,
+        ModifierKind::ShapeFactor
+        | ModifierKind::Lumi
+        | ModifierKind::Formula
+        | ModifierKind::Morphing
+        | ModifierKind::McStat => None,
     }
 }
 

@@ -206,7 +206,7 @@ mod tests {
         let modifier = |name: &str, data| Modifier::new(name, data);
         let modifiers =
             vec![modifier("mu", ModifierData::NormFactor), modifier("jes", ModifierData::NormSys { lo: 0.9, hi: 1.1 })];
-        let sample = Sample { name: "signal".to_owned(), data: vec![10.0], modifiers };
+        let sample = Sample { name: "signal".to_owned(), data: vec![10.0], modifiers, ..Default::default() };
         let workspace = Workspace {
             channels: vec![Channel { name: "SR".to_owned(), samples: vec![sample] }],
             observations: vec![Observation { name: "SR".to_owned(), data: vec![12.0] }],

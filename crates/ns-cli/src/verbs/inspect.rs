@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn tables_list_the_contents_of_the_workspace() {
         let modifiers = vec![Modifier::new("mu", ModifierData::NormFactor)];
-        let sample = Sample { name: "signal".to_owned(), data: vec![5.0, 10.0], modifiers };
+        let sample = Sample { name: "signal".to_owned(), data: vec![5.0, 10.0], modifiers, ..Default::default() };
         let workspace = Workspace {
             channels: vec![Channel { name: "SR".to_owned(), samples: vec![sample] }],
             measurements: vec![Measurement {

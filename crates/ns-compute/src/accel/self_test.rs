@@ -145,6 +145,7 @@ fn workspace() -> Workspace {
         name: "signal".to_owned(),
         data,
         modifiers: vec![modifier("mu", ModifierData::NormFactor), modifier("lumi", ModifierData::Lumi)],
+        ..Default::default()
     };
     let shifted = |data: &[f64], factor: f64| data.iter().map(|y| y * factor).collect::<Vec<f64>>();
     let background = |data: Vec<f64>, channel: &str| Sample {
@@ -155,6 +156,7 @@ fn workspace() -> Workspace {
             modifier(&format!("stat_{channel}"), ModifierData::StatError(shifted(&data, 0.06))),
         ],
         data,
+        ..Default::default()
     };
     let fake = |data: Vec<f64>, channel: &str| Sample {
         name: "fake".to_owned(),
@@ -163,6 +165,7 @@ fn workspace() -> Workspace {
             modifier("common", ModifierData::ShapeFactor),
         ],
         data,
+        ..Default::default()
     };
     let channel = |name: &str, signal: Sample, yields: [Vec<f64>; 2]| {
         let [first, second] = yields;

@@ -54,8 +54,8 @@ const MAX_ITERATIONS: u32 = 100;
 /// ```
 /// # use ns_core::spec::*;
 /// # let mu = Modifier::new("mu", ModifierData::NormFactor);
-/// # let signal = Sample { name: "signal".into(), data: vec![5.0], modifiers: vec![mu] };
-/// # let background = Sample { name: "background".into(), data: vec![10.0], modifiers: vec![] };
+/// # let signal = Sample { name: "signal".into(), data: vec![5.0], modifiers: vec![mu], ..Default::default() };
+/// # let background = Sample { name: "background".into(), data: vec![10.0], modifiers: vec![], ..Default::default() };
 /// # let workspace = Workspace {
 /// #     channels: vec![Channel { name: "SR".into(), samples: vec![signal, background] }],
 /// #     observations: vec![Observation { name: "SR".into(), data: vec![12.0] }],

@@ -22,7 +22,7 @@ use crate::spec::Workspace;
 /// use ns_core::check::{FindingKind, check};
 /// # use ns_core::spec::*;
 /// # let mu = Modifier::new("mu", ModifierData::NormFactor);
-/// # let sample = Sample { name: "signal".to_owned(), data: vec![0.0], modifiers: vec![mu] };
+/// # let sample = Sample { name: "signal".to_owned(), data: vec![0.0], modifiers: vec![mu], ..Default::default() };
 /// # let workspace = Workspace {
 /// #     channels: vec![Channel { name: "SR".to_owned(), samples: vec![sample] }],
 /// #     observations: vec![Observation { name: "SR".to_owned(), data: vec![3.0] }],

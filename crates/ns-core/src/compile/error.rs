@@ -2,6 +2,7 @@
 //! document.
 
 use crate::formula::FormulaError;
+use crate::interpolate::InterpolationRule;
 use crate::spec::ModifierKind;
 
 /// The place of a sample or of its modifier: names for the reader, a JSON pointer for programs.
@@ -283,6 +284,57 @@ pub enum CompileError {
         what: &'static str,
         /// JSON pointer.
         pointer: String,
+    },
+    /// A histosys that scales yields that have no ratio.
+    #[error(
+        "{pointer}: `{rule}` scales yields, but bin {bin} has the nominal yield {nominal} and the variations {} and {}",
+        .varied[0], .varied[1]
+    )]
+    NotScalable {
+        /// The rule.
+        rule: InterpolationRule,
+        /// The bin.
+        bin: usize,
+        /// Its nominal yield.
+        nominal: f64,
+        /// Its yields at -1σ and +1σ.
+        varied: [f64; 2],
+        /// JSON pointer.
+        pointer: String,
+    },
+    /// A mask of some bins of a channel with a template that is normalised to all of them.
+    #[error("bins of channel `{channel}` cannot be masked in part: sample `{sample}` is normalised over all of them")]
+    MaskedNormalised {
+        /// The channel.
+        channel: String,
+        /// The sample.
+        sample: String,
+    },
+    /// Names of elements for a parameter that is one number.
+    #[error("{pointer}: `{parameter}` is one number, and has no elements to name")]
+    ElementsOfScalar {
+        /// The parameter's name.
+        parameter: String,
+        /// JSON pointer.
+        pointer: String,
+    },
+    /// A name of an element that another parameter has.
+    #[error("{pointer}: the name `{name}` is that of another parameter")]
+    ElementName {
+        /// The name.
+        name: String,
+        /// JSON pointer.
+        pointer: String,
+    },
+    /// A statistical uncertainty of sums in two channels.
+    #[error("{place}: mcstat `{modifier}` is in two channels; the other one is at {first}")]
+    SharedMcStat {
+        /// The place of the second.
+        place: SamplePlace,
+        /// The modifier's name.
+        modifier: String,
+        /// JSON pointer of the first.
+        first: String,
     },
     /// A factor on α that is zero or not finite.
     #[error("{pointer}: the scale {value} is not a number other than zero")]

@@ -17,13 +17,13 @@ impl Model {
     /// count its bins.
     ///
     /// # Errors
-    /// None in practice: no index of the result is larger than those of this model.
+    /// A part of a channel whose template is normalised over all bins.
     ///
     /// ```
     /// use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, Sample, Workspace};
     ///
     /// let mu = Modifier::new("mu", ModifierData::NormFactor);
-    /// let background = Sample { name: "background".into(), data: vec![5.0, 6.0, 7.0], modifiers: vec![mu] };
+    /// let background = Sample { name: "background".into(), data: vec![5.0, 6.0, 7.0], modifiers: vec![mu], ..Default::default() };
     /// let workspace = Workspace {
     ///     channels: vec![Channel { name: "SR".into(), samples: vec![background] }],
     ///     observations: vec![Observation { name: "SR".into(), data: vec![4.0, 8.0, 6.0] }],
@@ -37,13 +37,14 @@ impl Model {
     /// # Ok::<(), ns_core::CompileError>(())
     /// ```
     pub fn without_bins(&self, masked: &[bool]) -> Result<Self, CompileError> {
-        let mut tables = Tables::new(self.responses.clone());
+        let mut tables = Tables::new(self.responses.clone(), self.rules.clip_samples, self.rules.clip_bins);
         let (mut channels, mut channel_origins, mut main) = (Vec::new(), Vec::new(), Vec::new());
         for channel in 0..self.channels.len() {
             let bins = self.channel_bins(channel);
             for run in unmasked_runs(&masked[bins.clone()]) {
                 tables.begin_channel(main.len());
-                self.channel_templates(channel).for_each(|template| tables.copy_template(self, template, run.clone()));
+                let mut templates = self.channel_templates(channel);
+                templates.try_for_each(|template| tables.copy_template(self, template, run.clone()))?;
                 channels.push(self.piece_name(channel, &run));
                 channel_origins.push(self.place_in(channel, run.start));
                 main.extend_from_slice(&self.observed.main[bins.start + run.start..bins.start + run.end]);
@@ -54,7 +55,7 @@ impl Model {
         for (i, is_used) in tables.used_params(self).into_iter().enumerate() {
             parameters.fixed[i] |= !is_used && parameters.constraint[i].is_none();
         }
-        let FlatTables { indices, reals, layout, samples, responses } =
+        let FlatTables { indices, reals, layout, samples, responses, rules } =
             tables.into_flat(&parameters, self.samples.clone())?;
         let mut model = Self {
             channels,
@@ -70,6 +71,7 @@ impl Model {
             reals,
             layout,
             derived: self.derived.clone(),
+            rules,
             nonlinearity: Nonlinearity::default(),
         };
         model.nonlinearity = Nonlinearity::of(&model);

@@ -22,7 +22,9 @@ use crate::nonlinearity::Nonlinearity;
 use crate::parameters::{ParameterSet, Parameters};
 use crate::spec::{Measurement, Workspace};
 use formulas::FormulaTable;
-use settings::{Requirement, Settings};
+use settings::{ElementNames, Requirement, Settings};
+use std::collections::HashSet;
+use tables::TableSources;
 
 /// Which parameters of interest a model has.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -61,10 +63,18 @@ pub fn compile(workspace: &Workspace, options: &CompileOptions) -> Result<Model,
     for requirement in &mut requirements {
         settings.apply(requirement)?;
     }
+    let renamed: Vec<ElementNames> = requirements.iter().filter_map(|r| r.elements.clone()).collect();
     let (parameters, aux) = lay_out(requirements);
+    check_names(&parameters, &renamed)?;
     let pois = choose_pois(&parameters, measurement, index, &options.poi)?;
     let derivation = formulas.derive(&parameters)?;
-    let flat = tables::flatten(workspace, &order, &parameters, &derivation, options.interpolation)?;
+    let sources = TableSources {
+        parameters: &parameters,
+        formulas: &derivation,
+        interpolation: options.interpolation,
+        clip: measurement.clip,
+    };
+    let flat = tables::flatten(workspace, &order, &sources)?;
     let channels: Vec<String> = order.channels.iter().map(|&c| workspace.channels[c].name.clone()).collect();
     let mut model = Model {
         channel_origins: channels.iter().map(|channel| BinPlace { channel: channel.clone(), bin: 0 }).collect(),
@@ -80,6 +90,7 @@ pub fn compile(workspace: &Workspace, options: &CompileOptions) -> Result<Model,
         reals: flat.reals,
         layout: flat.layout,
         derived: derivation.derived,
+        rules: flat.rules,
         nonlinearity: Nonlinearity::default(),
     };
     model.nonlinearity = Nonlinearity::of(&model);
@@ -107,10 +118,13 @@ fn lay_out(requirements: Vec<Requirement>) -> (Parameters, Vec<f64>) {
     let mut parameters = Parameters::default();
     let mut aux = Vec::new();
     for requirement in requirements {
-        let Requirement { name, kinds, is_scalar, .. } = requirement;
+        let Requirement { name, kinds, is_scalar, elements, .. } = requirement;
         let (first, len) = (parameters.len(), requirement.init.len());
         let set = ParameterSet { name, kinds, first, len, is_scalar };
-        parameters.names.extend((0..len).map(|i| set.element_name(i)));
+        match elements {
+            Some(elements) => parameters.names.extend(elements.names),
+            None => parameters.names.extend((0..len).map(|i| set.element_name(i))),
+        }
         parameters.sets.push(set);
         parameters.init.extend(requirement.init);
         parameters.lower.extend(requirement.bounds.iter().map(|b| b[0]));
@@ -123,6 +137,24 @@ fn lay_out(requirements: Vec<Requirement>) -> (Parameters, Vec<f64>) {
         }
     }
     (parameters, aux)
+}
+
+/// Refuses names that a measurement gives to elements and that are those of other parameters.
+fn check_names(parameters: &Parameters, renamed: &[ElementNames]) -> Result<(), CompileError> {
+    if renamed.is_empty() {
+        return Ok(());
+    }
+    let of_sets: HashSet<&str> = parameters.sets.iter().map(|set| set.name.as_str()).collect();
+    let mut sorted: Vec<&str> = parameters.names.iter().map(String::as_str).collect();
+    sorted.sort_unstable();
+    let repeated: HashSet<&str> = sorted.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
+    for ElementNames { names, pointer } in renamed {
+        let is_taken = |name: &str| of_sets.contains(name) || repeated.contains(name);
+        if let Some(i) = names.iter().position(|name| is_taken(name)) {
+            return Err(CompileError::ElementName { name: names[i].clone(), pointer: format!("{pointer}/{i}") });
+        }
+    }
+    Ok(())
 }
 
 fn choose_pois(

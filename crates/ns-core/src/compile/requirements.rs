@@ -30,8 +30,8 @@ impl Use<'_> {
 }
 
 /// Returns every modifier, by kind, in the order of the model.
-fn uses_by_kind<'a>(workspace: &'a Workspace, order: &SortedOrder) -> [Vec<Use<'a>>; 9] {
-    let mut uses: [Vec<Use<'a>>; 9] = Default::default();
+fn uses_by_kind<'a>(workspace: &'a Workspace, order: &SortedOrder) -> [Vec<Use<'a>>; 10] {
+    let mut uses: [Vec<Use<'a>>; 10] = Default::default();
     for (&channel, samples) in order.channels.iter().zip(&order.samples) {
         for &sample in samples {
             let Sample { data, modifiers, .. } = &workspace.channels[channel].samples[sample];
@@ -64,6 +64,7 @@ pub(super) fn collect(
         let uses = &uses[kind as usize];
         match kind {
             ModifierKind::StatError => collected.add_staterrors(uses, order)?,
+            ModifierKind::McStat => uses.iter().try_for_each(|u| collected.add_mc_stat(u))?,
             _ => uses.iter().try_for_each(|u| {
                 if u.modifier.kind().has_formula() {
                     return collected.add_formula(u, formulas, &declared);
@@ -111,6 +112,27 @@ impl Collected {
                 None => self.push(Requirement { name: name.to_owned(), ..requirement(u) }),
             }
         }
+        Ok(())
+    }
+
+    /// Adds the parameters of the statistical uncertainty of sums, or the bins that another sample of
+    /// the channel has uncertainties in.
+    fn add_mc_stat(&mut self, u: &Use<'_>) -> Result<(), CompileError> {
+        let Some(&known) = self.by_name.get(&u.modifier.name) else {
+            self.push(requirement(u));
+            return Ok(());
+        };
+        let known = &mut self.requirements[known];
+        if !known.kinds.contains(&ModifierKind::McStat) {
+            return Err(incompatible(u, known));
+        }
+        let place = u.place("");
+        if place.channel != known.place.channel {
+            let (modifier, first) = (known.name.clone(), known.place.pointer.clone());
+            return Err(CompileError::SharedMcStat { place, modifier, first });
+        }
+        let ModifierData::McStat(errors) = &u.modifier.data else { return Ok(()) };
+        known.fixed.iter_mut().zip(errors).for_each(|(fixed, error)| *fixed &= *error == 0.0);
         Ok(())
     }
 
@@ -172,6 +194,11 @@ fn requirement(u: &Use<'_>) -> Requirement {
         ModifierData::NormFactor | ModifierData::Formula(_) | ModifierData::Morphing(_) => {
             (vec![1.0], vec![[0.0, 10.0]], vec![None], vec![0.0], vec![false])
         }
+        ModifierData::McStat(errors) => {
+            let fixed = errors.iter().map(|error| *error == 0.0).collect();
+            let terms = vec![Some(Constraint::Gaussian { sigma: 1.0 }); n_bins];
+            (vec![0.0; n_bins], vec![NU_BOUNDS; n_bins], terms, vec![0.0; n_bins], fixed)
+        }
         ModifierData::ShapeFactor | ModifierData::StatError(_) => {
             (vec![1.0; n_bins], vec![[0.0, 10.0]; n_bins], vec![None; n_bins], vec![0.0; n_bins], vec![false; n_bins])
         }
@@ -186,10 +213,13 @@ fn requirement(u: &Use<'_>) -> Requirement {
             (vec![1.0; n_bins], vec![GAMMA_BOUNDS; n_bins], constraints, taus, bins().map(|b| !usable(b)).collect())
         }
     };
-    let is_scalar = !matches!(kind, ModifierKind::ShapeSys | ModifierKind::ShapeFactor | ModifierKind::StatError);
     let (name, place) = (u.modifier.name.clone(), u.place(""));
-    Requirement { name, kinds: vec![kind], is_scalar, init, bounds, fixed, constraints, aux, place }
+    let (is_scalar, kinds) = (!kind.is_per_bin(), vec![kind]);
+    Requirement { name, kinds, is_scalar, init, bounds, fixed, constraints, aux, elements: None, place }
 }
+
+/// The range of the parameter of a statistical uncertainty of sums: Combine's.
+const NU_BOUNDS: [f64; 2] = [-7.0, 7.0];
 
 /// The range of a constrained per-bin factor.
 const GAMMA_BOUNDS: [f64; 2] = [1e-10, 10.0];

@@ -1,7 +1,7 @@
 //! Resolves how modifiers are interpolated, and refuses what models do not have.
 
 use super::error::CompileError;
-use crate::interpolate::{HistoSysInterpolation, InterpolationRule, NormSysInterpolation};
+use crate::interpolate::{HistoSysInterpolation, InterpolationRule, NormSysFactor, NormSysInterpolation};
 use crate::response::{FactorRule, HistoSysResponse, NormSysResponse};
 use crate::spec::{Modifier, ModifierData, ModifierInterpolation, Sample};
 
@@ -21,8 +21,29 @@ pub(super) fn normsys_response(standard: NormSysResponse, own: ModifierInterpola
     NormSysResponse { rule, scale: own.scale.unwrap_or(standard.scale) }
 }
 
-/// Returns how a histosys follows its parameter, if `standard` is the model's rule. [`check`] has
-/// refused multiplicative rules.
+/// Returns how the factors of a histosys follow its parameter, or `None` if it shifts.
+pub(super) fn scaling_response(own: ModifierInterpolation) -> Option<NormSysResponse> {
+    own.rule.filter(|rule| additive(*rule).is_none())?;
+    let standard = FactorRule::Standard(NormSysInterpolation::SmoothExponential);
+    Some(normsys_response(NormSysResponse { rule: standard, scale: 1.0 }, own))
+}
+
+/// Returns the factor of one bin of a histosys that scales, or `None` if `rule` cannot have these
+/// yields.
+///
+/// A bin that is empty and stays empty is not scaled. Combine's `shapeN` does not scale towards or
+/// from an empty bin.
+pub(super) fn scaling_factor(rule: InterpolationRule, nominal: f64, [lo, hi]: [f64; 2]) -> Option<NormSysFactor> {
+    let ratio = |varied: f64| {
+        let ratio = varied / nominal;
+        let is_possible = nominal > 0.0 && varied > 0.0 && ratio.is_finite() && ratio > 0.0;
+        let is_left = rule == InterpolationRule::SmoothLogarithm || (nominal == 0.0 && varied == 0.0);
+        if is_possible { Some(ratio) } else { is_left.then_some(1.0) }
+    };
+    Some(NormSysFactor::new(ratio(lo)?, ratio(hi)?))
+}
+
+/// Returns how a histosys that shifts follows its parameter, if `standard` is the model's rule.
 pub(super) fn histosys_response(standard: HistoSysResponse, own: ModifierInterpolation) -> HistoSysResponse {
     let rule = own.rule.and_then(additive).unwrap_or(standard.rule);
     HistoSysResponse { rule, scale: own.scale.unwrap_or(standard.scale) }
@@ -60,9 +81,13 @@ pub(super) fn check(sample: &Sample, pointer: &str) -> Result<(), CompileError> 
         }
         let Some(rule) = interpolation.rule else { continue };
         match (data, additive(rule)) {
-            (ModifierData::HistoSys { .. }, None) => {
-                let what = "a multiplicative interpolation of a histosys";
-                return Err(CompileError::Unsupported { what, pointer: at(m, "interpolation") });
+            (ModifierData::HistoSys { lo_data, hi_data }, None) => {
+                let mut bins = lo_data.iter().zip(hi_data).zip(&sample.data).enumerate();
+                let wrong = bins.find(|(_, ((lo, hi), n))| scaling_factor(rule, **n, [**lo, **hi]).is_none());
+                if let Some((bin, ((&lo, &hi), &nominal))) = wrong {
+                    let pointer = at(m, "interpolation");
+                    return Err(CompileError::NotScalable { rule, bin, nominal, varied: [lo, hi], pointer });
+                }
             }
             (ModifierData::NormSys { .. }, Some(_)) if added.replace(m).is_some() => {
                 let what = "a second normsys of the sample with an additive interpolation";

@@ -1,7 +1,7 @@
 //! Checks the parameter settings of a measurement, and applies them to what the modifiers need.
 
 use super::error::{CompileError, SamplePlace};
-use super::structure::{finite, unique};
+use super::structure::{finite, finite_limit, unique};
 use super::terms::{TermSettings, impossible_datum};
 use crate::constraint::Constraint;
 use crate::spec::{Clipping, ConstraintTerm, Measurement, ModifierKind, ParameterConfig};
@@ -20,8 +20,18 @@ pub(super) struct Requirement {
     pub(super) constraints: Vec<Option<Constraint>>,
     /// The auxiliary datum of each element; without meaning for a free one.
     pub(super) aux: Vec<f64>,
+    /// Names of the elements, and the place of the setting that gives them.
+    pub(super) elements: Option<ElementNames>,
     /// The place of its first use.
     pub(super) place: SamplePlace,
+}
+
+/// The names that a measurement gives to the elements of a parameter.
+#[derive(Debug, Clone)]
+pub(super) struct ElementNames {
+    pub(super) names: Vec<String>,
+    /// JSON pointer of the list.
+    pub(super) pointer: String,
 }
 
 /// The measurement's settings with their place in the document.
@@ -34,9 +44,9 @@ impl<'a> Settings<'a> {
     pub(super) fn new(measurement: &'a Measurement, index: usize) -> Result<Self, CompileError> {
         let names = measurement.parameters.iter().map(|p| p.name.as_str());
         unique("parameter setting", names, |i| format!("/measurements/{index}/config/parameters/{i}"))?;
-        if measurement.clip != Clipping::default() {
-            let pointer = format!("/measurements/{index}/config/clip");
-            return Err(CompileError::Unsupported { what: "clipping", pointer });
+        let Clipping { templates, samples, bins } = measurement.clip;
+        for (field, limit) in [("templates", templates), ("samples", samples), ("bins", bins)] {
+            finite_limit(limit, || format!("/measurements/{index}/config/clip/{field}"))?;
         }
         Ok(Self { measurement, index })
     }
@@ -83,8 +93,14 @@ impl Setting<'_> {
         let fixed_bins = terms.apply(self.requirement)?;
         self.check_meaning(config)?;
         self.check_values(config)?;
-        let pointer = self.at("auxdata");
+        let (pointer, elements_pointer) = (self.at("auxdata"), self.at("elements"));
         let r = self.requirement;
+        if let Some(names) = &config.elements {
+            if r.is_scalar {
+                return Err(CompileError::ElementsOfScalar { parameter: r.name.clone(), pointer: elements_pointer });
+            }
+            r.elements = Some(ElementNames { names: names.clone(), pointer: elements_pointer });
+        }
         if let Some(inits) = &config.inits {
             r.init.clone_from(inits);
         }
@@ -126,6 +142,7 @@ impl Setting<'_> {
             ("factors", config.factors.as_ref().map(Vec::len)),
             ("sigmas", config.sigmas.as_ref().map(Vec::len)),
             ("constraints", config.constraints.as_ref().map(Vec::len)),
+            ("elements", config.elements.as_ref().map(Vec::len).filter(|_| !self.requirement.is_scalar)),
         ];
         let wrong = lengths.into_iter().find_map(|(field, len)| len.filter(|&n| n != expected).map(|n| (field, n)));
         let Some((field, found)) = wrong else {

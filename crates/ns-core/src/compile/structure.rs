@@ -69,7 +69,7 @@ fn check_channel(workspace: &Workspace, c: usize, channel: &Channel) -> Result<(
 fn check_sample(workspace: &Workspace, c: usize, s: usize) -> Result<(), CompileError> {
     let sample = &workspace.channels[c].samples[s];
     finite(&sample.data, || format!("/channels/{c}/samples/{s}/data"))?;
-    super::responses::check(sample, &format!("/channels/{c}/samples/{s}"))?;
+    finite_limit(sample.template.clip, || format!("/channels/{c}/samples/{s}/clip"))?;
     let mut seen: HashMap<(&str, ModifierKind), usize> = HashMap::with_capacity(sample.modifiers.len());
     for (m, modifier) in sample.modifiers.iter().enumerate() {
         let pointer = |m: usize| format!("/channels/{c}/samples/{s}/modifiers/{m}");
@@ -96,7 +96,9 @@ fn check_sample(workspace: &Workspace, c: usize, s: usize) -> Result<(), Compile
                 list("lo_data", lo_data, "/data/lo_data")?;
                 list("hi_data", hi_data, "/data/hi_data")?;
             }
-            ModifierData::ShapeSys(data) | ModifierData::StatError(data) => list("data", data, "/data")?,
+            ModifierData::ShapeSys(data) | ModifierData::StatError(data) | ModifierData::McStat(data) => {
+                list("data", data, "/data")?;
+            }
             ModifierData::NormSys { lo, hi } => {
                 for (field, value) in [("lo", *lo), ("hi", *hi)] {
                     if !value.is_finite() {
@@ -119,7 +121,7 @@ fn check_sample(workspace: &Workspace, c: usize, s: usize) -> Result<(), Compile
             ModifierData::Formula(_) | ModifierData::Lumi | ModifierData::NormFactor | ModifierData::ShapeFactor => {}
         }
     }
-    Ok(())
+    super::responses::check(sample, &format!("/channels/{c}/samples/{s}"))
 }
 
 /// Rejects the second of two equal names.
@@ -140,6 +142,14 @@ pub(super) fn unique<'a>(
         }
     }
     Ok(())
+}
+
+/// Rejects a limit that is no number; `pointer` names it.
+pub(super) fn finite_limit(limit: Option<f64>, pointer: impl Fn() -> String) -> Result<(), CompileError> {
+    match limit.filter(|limit| !limit.is_finite()) {
+        None => Ok(()),
+        Some(value) => Err(CompileError::NotFinite { pointer: pointer(), value }),
+    }
 }
 
 /// Rejects NaN and infinities in a list; `pointer` names the list.

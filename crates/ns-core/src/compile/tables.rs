@@ -2,13 +2,14 @@
 
 use super::error::CompileError;
 use super::formulas::Derivation;
-use super::responses::{histosys_response, index_of, normsys_response};
+use super::responses::{histosys_response, index_of, normsys_response, scaling_factor, scaling_response};
 use super::structure::SortedOrder;
 use crate::interpolate::Interpolation;
 use crate::model::{Model, ModelLayout, TableSpan};
 use crate::parameters::Parameters;
-use crate::response::Responses;
-use crate::spec::{ModifierData, Sample, Workspace};
+use crate::response::{NormSysResponse, Responses};
+use crate::spec::{Clipping, Modifier, ModifierData, Sample, Workspace};
+use crate::yield_rules::{McStat, ScalingHistoSys, ShapeRule, TemplateErrors, YieldRules};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -39,6 +40,15 @@ pub(super) struct Tables {
     histosys_up: Vec<f64>,
     histosys_down: Vec<f64>,
     morphing: Vec<f64>,
+    rules: YieldRules,
+}
+
+/// What the tables are made of, beside the workspace.
+pub(super) struct TableSources<'a> {
+    pub(super) parameters: &'a Parameters,
+    pub(super) formulas: &'a Derivation,
+    pub(super) interpolation: Interpolation,
+    pub(super) clip: Clipping,
 }
 
 /// The flat buffers and their layout.
@@ -48,23 +58,23 @@ pub(super) struct FlatTables {
     pub(super) layout: ModelLayout,
     pub(super) samples: Vec<String>,
     pub(super) responses: Responses,
+    pub(super) rules: YieldRules,
 }
 
 /// Fills the buffers. Names and lengths have been checked.
 pub(super) fn flatten(
     workspace: &Workspace,
     order: &SortedOrder,
-    parameters: &Parameters,
-    formulas: &Derivation,
-    interpolation: Interpolation,
+    sources: &TableSources<'_>,
 ) -> Result<FlatTables, CompileError> {
+    let &TableSources { parameters, formulas, interpolation, clip } = sources;
     let first_param: HashMap<&str, usize> = parameters.sets.iter().map(|set| (set.name.as_str(), set.first)).collect();
     let mut samples: Vec<&str> =
         workspace.channels.iter().flat_map(|c| c.samples.iter().map(|s| s.name.as_str())).collect();
     samples.sort_unstable();
     samples.dedup();
 
-    let mut tables = Tables::new(Responses::new(interpolation));
+    let mut tables = Tables::new(Responses::new(interpolation), clip.samples, clip.bins);
     let mut staterror_bins: HashMap<&str, usize> = HashMap::new();
     let mut bin = 0;
     for (&c, sorted) in order.channels.iter().zip(&order.samples) {
@@ -75,6 +85,7 @@ pub(super) fn flatten(
             tables.template_sample.push(samples.partition_point(|name| *name < sample.name.as_str()));
             let place = TemplatePlace { parameters: &first_param, staterror_bins: &staterror_bins, at: [c, s] };
             tables.add_template(sample, &place, formulas);
+            tables.add_shape_rule(sample, &first_param, clip.templates);
         }
         let n_bins = channel.samples[0].data.len();
         let mut names: Vec<&str> = channel.samples.iter().flat_map(staterror_names).collect();
@@ -105,7 +116,7 @@ struct TemplatePlace<'a> {
 
 impl Tables {
     /// Returns empty tables of modifiers with these responses, and further ones as they come.
-    pub(super) fn new(responses: Responses) -> Self {
+    pub(super) fn new(responses: Responses, clip_samples: Option<f64>, clip_bins: Option<f64>) -> Self {
         Self {
             responses,
             channel_bin: Vec::new(),
@@ -132,6 +143,7 @@ impl Tables {
             histosys_up: Vec::new(),
             histosys_down: Vec::new(),
             morphing: Vec::new(),
+            rules: YieldRules { clip_samples, clip_bins, ..YieldRules::default() },
         }
     }
 
@@ -184,6 +196,8 @@ impl Tables {
                     self.normsys_lo.push(*lo);
                     self.normsys_hi.push(*hi);
                 }
+                // `add_shape_rule` adds those that scale.
+                ModifierData::HistoSys { .. } if scaling_response(modifier.interpolation).is_some() => {}
                 ModifierData::HistoSys { lo_data, hi_data } => {
                     self.histosys_param.push(param());
                     let response = histosys_response(self.responses.histosys[0], modifier.interpolation);
@@ -196,12 +210,77 @@ impl Tables {
                     self.bin_factor_param.push(param() + place.staterror_bins.get(name).copied().unwrap_or(0));
                 }
                 ModifierData::ShapeSys(_) | ModifierData::ShapeFactor => self.bin_factor_param.push(param()),
+                ModifierData::McStat(errors) => {
+                    self.add_errors(param() as u32, errors.clone());
+                }
             }
         }
     }
 
+    /// Adds what becomes of the last template after its shifts, if anything does; `clip` is the
+    /// lowest value of templates with a histosys.
+    fn add_shape_rule(&mut self, sample: &Sample, parameters: &HashMap<&str, usize>, clip: Option<f64>) {
+        let mut sorted: Vec<&Modifier> = sample.modifiers.iter().collect();
+        sorted.sort_by_key(|modifier| modifier.name.as_str());
+        let histosys = || sorted.iter().filter(|modifier| matches!(modifier.data, ModifierData::HistoSys { .. }));
+        let scaling = histosys().filter_map(|modifier| {
+            let response = scaling_response(modifier.interpolation)?;
+            scaling_histosys(sample, modifier, parameters[modifier.name.as_str()] as u32, response)
+        });
+        let rule = ShapeRule {
+            template: self.template_sample.len() - 1,
+            scaling: scaling.collect(),
+            clip: sample.template.clip.or(clip.filter(|_| histosys().next().is_some())),
+            total: sample.template.normalize.then(|| sample.data.iter().sum()),
+        };
+        if !rule.scaling.is_empty() || rule.clip.is_some() || rule.total.is_some() {
+            self.rules.shapes.push(rule);
+        }
+    }
+
+    /// Adds the statistical uncertainties of the last template, in the channel begun last.
+    fn add_errors(&mut self, first_param: u32, errors: Vec<f64>) {
+        let (channel, template) = (self.channel_bin.len() - 1, self.template_sample.len() - 1);
+        let part = TemplateErrors { template, errors };
+        let mut known = self.rules.mc_stats.iter_mut();
+        match known.find(|known| known.channel == channel && known.first_param == first_param) {
+            Some(known) => known.errors.push(part),
+            None => self.rules.mc_stats.push(McStat { channel, first_param, errors: vec![part] }),
+        }
+    }
+
+    /// Copies what becomes of the yields of template `template` of `model` to the last template.
+    fn copy_rules(&mut self, model: &Model, template: usize, bins: &Range<usize>) -> Result<(), CompileError> {
+        let n_bins = model.part(model.layout.template_cell, template).len();
+        if let Some(rule) = model.rules.shape(template) {
+            if rule.total.is_some() && bins.len() < n_bins {
+                let channel = model.table(model.layout.channel_template);
+                let channel = channel.partition_point(|&start| start as usize <= template) - 1;
+                let sample = model.table(model.layout.template_sample)[template] as usize;
+                let (channel, sample) = (model.channels[channel].clone(), model.samples[sample].clone());
+                return Err(CompileError::MaskedNormalised { channel, sample });
+            }
+            self.rules.shapes.push(rule.part(self.template_sample.len() - 1, bins));
+        }
+        for mc_stat in &model.rules.mc_stats {
+            for part in mc_stat.errors.iter().filter(|part| part.template == template) {
+                let first_param = mc_stat.first_param + bins.start as u32;
+                self.add_errors(first_param, part.errors[bins.clone()].to_vec());
+            }
+        }
+        Ok(())
+    }
+
     /// Appends the bins `bins` of template `template` of `model`, counted from the channel's first.
-    pub(super) fn copy_template(&mut self, model: &Model, template: usize, bins: Range<usize>) {
+    ///
+    /// # Errors
+    /// A template that is normalised over more bins than these.
+    pub(super) fn copy_template(
+        &mut self,
+        model: &Model,
+        template: usize,
+        bins: Range<usize>,
+    ) -> Result<(), CompileError> {
         let layout = &model.layout;
         self.end_template_starts();
         self.template_sample.push(model.table(layout.template_sample)[template] as usize);
@@ -232,6 +311,7 @@ impl Tables {
         }
         let factors = model.part(layout.template_bin_factor, template);
         self.bin_factor_param.extend(factors.map(|i| copy(layout.bin_factor_param, i) + bins.start));
+        self.copy_rules(model, template, &bins)
     }
 
     /// Returns for each parameter of `model` (P) whether a template depends on it.
@@ -242,6 +322,12 @@ impl Tables {
         }
         for &param in self.normsys_param.iter().chain(&self.histosys_param) {
             used[param] = true;
+        }
+        for scaling in self.rules.shapes.iter().flat_map(|shape| &shape.scaling) {
+            used[scaling.param as usize] = true;
+        }
+        for McStat { first_param, errors, .. } in &self.rules.mc_stats {
+            used[*first_param as usize..][..errors[0].errors.len()].fill(true);
         }
         for (channel, bins) in self.channel_bin.windows(2).enumerate() {
             let templates = self.channel_template[channel]..self.channel_template[channel + 1];
@@ -291,8 +377,22 @@ impl Tables {
             morphing: buffers.reals(&self.morphing),
         };
         let Buffers { indices, reals } = buffers;
-        Ok(FlatTables { indices, reals, layout, samples, responses: self.responses })
+        Ok(FlatTables { indices, reals, layout, samples, responses: self.responses, rules: self.rules })
     }
+}
+
+/// Returns the factors of a histosys of `sample` that scales; its yields have been checked.
+fn scaling_histosys(
+    sample: &Sample,
+    modifier: &Modifier,
+    param: u32,
+    response: NormSysResponse,
+) -> Option<ScalingHistoSys> {
+    let ModifierData::HistoSys { lo_data, hi_data } = &modifier.data else { return None };
+    let rule = modifier.interpolation.rule?;
+    let bins = lo_data.iter().zip(hi_data).zip(&sample.data);
+    let factors = bins.map(|((&lo, &hi), &nominal)| scaling_factor(rule, nominal, [lo, hi]));
+    Some(ScalingHistoSys { param, response, factors: factors.collect::<Option<_>>()? })
 }
 
 #[derive(Default)]

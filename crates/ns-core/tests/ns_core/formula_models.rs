@@ -7,7 +7,7 @@ use ns_testkit::formulas::{declared, formula, morphing};
 
 /// Returns a workspace of two bins whose only sample has `modifiers`, with `c` declared.
 fn workspace(modifiers: Vec<Modifier>) -> Workspace {
-    let sample = Sample { name: "signal".into(), data: vec![5.0, 6.0], modifiers };
+    let sample = Sample { name: "signal".into(), data: vec![5.0, 6.0], modifiers, ..Default::default() };
     Workspace {
         channels: vec![Channel { name: "SR".into(), samples: vec![sample] }],
         observations: vec![Observation { name: "SR".into(), data: vec![4.0, 8.0] }],
@@ -116,6 +116,7 @@ fn names_of_formulas_are_unique() {
         name: "other".into(),
         data: vec![1.0, 1.0],
         modifiers: vec![formula("f", "mu^2")],
+        ..Default::default()
     });
     let error = compile(&workspace, &CompileOptions::default()).expect_err("two formulas of one name");
     assert!(matches!(error, CompileError::FormulaDiffers { .. }), "{error}");

@@ -21,7 +21,12 @@ fn fit_model(model: &Model, options: &FitOptions) -> FitResult {
 
 fn sample(name: &str, data: &[f64], modifiers: &[(&str, ModifierData)]) -> Sample {
     let modifier = |(name, data): &(&str, ModifierData)| Modifier::new(*name, data.clone());
-    Sample { name: name.to_owned(), data: data.to_vec(), modifiers: modifiers.iter().map(modifier).collect() }
+    Sample {
+        name: name.to_owned(),
+        data: data.to_vec(),
+        modifiers: modifiers.iter().map(modifier).collect(),
+        ..Default::default()
+    }
 }
 
 /// Returns a model of one channel, with the parameter of interest `mu`.
@@ -430,7 +435,7 @@ fn same_sign(n: usize) -> Model {
         let modifiers = vec![Modifier::new(format!("jes{bin}"), both.clone())];
         channels.push(Channel {
             name: name.clone(),
-            samples: vec![Sample { name: "b".to_owned(), data: vec![1000.0], modifiers }],
+            samples: vec![Sample { name: "b".to_owned(), data: vec![1000.0], modifiers, ..Default::default() }],
         });
         observations.push(Observation { name, data: vec![1013.0] });
     }

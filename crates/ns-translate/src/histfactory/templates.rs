@@ -99,7 +99,7 @@ impl<'a> ChannelReader<'a> {
                 modifiers.push(Modifier::new(effect.name.clone(), data));
             }
         }
-        Ok(Sample { name: written.name.clone(), data, modifiers })
+        Ok(Sample { name: written.name.clone(), data, modifiers, ..Default::default() })
     }
 
     /// Returns what an effect does to a sample with the yields `data` (B), whose histograms are

@@ -55,11 +55,12 @@ fn channel(cursor: &JsonCursor<'_>) -> Read<Channel> {
 }
 
 fn sample(cursor: &JsonCursor<'_>) -> Read<Sample> {
-    let object = cursor.object(&["name", "data", "modifiers"])?;
+    let object = cursor.object(&["name", "data", "modifiers", "clip", "normalize"])?;
     Ok(Sample {
         name: name(&object)?,
         data: object.need("data")?.numbers()?,
         modifiers: each_if_any(&object.need("modifiers")?, modifier)?,
+        template: extension::template_rule(&object)?,
     })
 }
 
@@ -98,6 +99,7 @@ fn modifier_data(kind: ModifierKind, cursor: &JsonCursor<'_>) -> Read<ModifierDa
         ModifierKind::Lumi => ModifierData::Lumi,
         ModifierKind::ShapeSys => ModifierData::ShapeSys(cursor.numbers()?),
         ModifierKind::StatError => ModifierData::StatError(cursor.numbers()?),
+        ModifierKind::McStat => ModifierData::McStat(cursor.numbers()?),
         ModifierKind::NormSys => {
             let object = cursor.object(&["lo", "hi"])?;
             let (lo, hi) = (object.need("lo")?.number()?, object.need("hi")?.number()?);
@@ -117,7 +119,7 @@ fn modifier_data(kind: ModifierKind, cursor: &JsonCursor<'_>) -> Read<ModifierDa
 fn has_shape_of(kind: ModifierKind, cursor: &JsonCursor<'_>) -> bool {
     match kind {
         ModifierKind::NormFactor | ModifierKind::ShapeFactor | ModifierKind::Lumi => cursor.is_null(),
-        ModifierKind::ShapeSys | ModifierKind::StatError => cursor.list().is_ok(),
+        ModifierKind::ShapeSys | ModifierKind::StatError | ModifierKind::McStat => cursor.list().is_ok(),
         ModifierKind::NormSys | ModifierKind::HistoSys | ModifierKind::Formula | ModifierKind::Morphing => {
             cursor.members().is_ok()
         }
@@ -139,8 +141,8 @@ fn measurement(cursor: &JsonCursor<'_>) -> Read<Measurement> {
 }
 
 /// The keys of the settings for one parameter: its name, pyhf's, and those beyond pyhf's schema.
-pub(crate) const PARAMETER_KEYS: [&str; 10] =
-    ["name", "inits", "bounds", "auxdata", "factors", "sigmas", "fixed", "constraints", "per_bin", "beta"];
+pub(crate) const PARAMETER_KEYS: [&str; 11] =
+    ["name", "inits", "bounds", "auxdata", "factors", "sigmas", "fixed", "constraints", "per_bin", "beta", "elements"];
 
 /// Refuses what is not the settings of a measurement for one parameter.
 pub(crate) fn check_parameter(cursor: &JsonCursor<'_>) -> Read<()> {
@@ -161,7 +163,13 @@ fn parameter(cursor: &JsonCursor<'_>) -> Read<ParameterConfig> {
         constraints: object.get("constraints").map(|list| each(&list, extension::constraint_term)).transpose()?,
         per_bin: object.get("per_bin").map(|cursor| extension::per_bin(&cursor)).transpose()?,
         beta: object.get("beta").map(|cursor| extension::constrained_quantity(&cursor)).transpose()?,
+        elements: object.get("elements").map(|list| names(&list)).transpose()?,
     })
+}
+
+/// Reads a list of at least one name.
+fn names(cursor: &JsonCursor<'_>) -> Result<Vec<String>, JsonError> {
+    cursor.filled_list()?.map(|item| item.text().map(str::to_owned)).collect()
 }
 
 /// Reads a list of at least one range.

@@ -79,7 +79,7 @@ fn shape_of(kind: ModifierKind) -> &'static str {
         ModifierKind::HistoSys => "an object with `lo_data` and `hi_data`",
         ModifierKind::Formula => "an object with `expression`",
         ModifierKind::Morphing => "an object with `terms`",
-        ModifierKind::ShapeSys | ModifierKind::StatError => "a list of numbers, one per bin",
+        ModifierKind::ShapeSys | ModifierKind::StatError | ModifierKind::McStat => "a list of numbers, one per bin",
     }
 }
 

@@ -1,5 +1,5 @@
 //! What a workspace may have beyond pyhf's schema: how modifiers are interpolated, constraint
-//! terms, constrained quantities, and clipping.
+//! terms, constrained quantities, names of elements, clipping, and rules of templates.
 //!
 //! The keys are optional and pyhf's documents have none of them. This module reads them with
 //! places, writes them, and finds them in a workspace.
@@ -7,7 +7,7 @@
 use ns_core::interpolate::InterpolationRule;
 use ns_core::spec::{
     Clipping, ConstrainedQuantity, ConstraintTerm, LogNormalDensity, Modifier, ModifierInterpolation, ModifierKind,
-    ParameterConfig, PerBinConstraint, PerBinKind,
+    ParameterConfig, PerBinConstraint, PerBinKind, Sample, TemplateRule,
 };
 use serde_json::{Map, Value, json};
 
@@ -61,6 +61,12 @@ pub(super) fn interpolation(object: &JsonObject<'_>, kind: ModifierKind) -> Read
     let rule = object.get("interpolation");
     let rule = rule.map(|cursor| word(&cursor, &InterpolationRule::NAMES, InterpolationRule::from_word)).transpose()?;
     Ok(ModifierInterpolation { rule, scale: number_if_any(object, "scale")? })
+}
+
+/// Reads what becomes of a sample's template.
+pub(super) fn template_rule(object: &JsonObject<'_>) -> Read<TemplateRule> {
+    let normalize = object.get("normalize").map(|cursor| cursor.boolean()).transpose()?;
+    Ok(TemplateRule { clip: number_if_any(object, "clip")?, normalize: normalize.unwrap_or_default() })
 }
 
 /// Reads the lowest values of yields.
@@ -124,6 +130,13 @@ pub(super) fn write_interpolation(modifier: &Modifier, object: &mut Map<String, 
     object.extend(scale.map(|scale| ("scale".to_owned(), json!(scale))));
 }
 
+/// Adds to `object` what becomes of the template of `sample`.
+pub(super) fn write_template_rule(sample: &Sample, object: &mut Map<String, Value>) {
+    let TemplateRule { clip, normalize } = sample.template;
+    object.extend(clip.map(|clip| ("clip".to_owned(), json!(clip))));
+    object.extend(normalize.then(|| ("normalize".to_owned(), json!(true))));
+}
+
 /// Adds to the configuration of a measurement the lowest values of yields, if any.
 pub(super) fn write_clipping(clip: &Clipping, config: &mut Map<String, Value>) {
     let limits = [("templates", clip.templates), ("samples", clip.samples), ("bins", clip.bins)];
@@ -138,7 +151,12 @@ pub(super) fn write_clipping(clip: &Clipping, config: &mut Map<String, Value>) {
 pub(super) fn write_parameter(parameter: &ParameterConfig, object: &mut Map<String, Value>) {
     let terms = parameter.constraints.as_ref().map(|terms| terms.iter().map(write_term).collect());
     let beta = parameter.beta.map(|ConstrainedQuantity { offset, factor }| json!({"offset": offset, "factor": factor}));
-    let settings = [("constraints", terms), ("per_bin", parameter.per_bin.map(write_per_bin)), ("beta", beta)];
+    let settings = [
+        ("constraints", terms),
+        ("per_bin", parameter.per_bin.map(write_per_bin)),
+        ("beta", beta),
+        ("elements", parameter.elements.as_ref().map(|names| json!(names))),
+    ];
     object.extend(settings.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
 }
 

@@ -11,7 +11,7 @@ use ns_core::interpolate::InterpolationRule;
 use ns_core::spec::{
     Channel, Clipping, ConstrainedQuantity, ConstraintTerm, Expression, Measurement, Modifier, ModifierData,
     ModifierInterpolation, ModifierKind, MorphingTerm, Observation, ParameterConfig, PerBinConstraint, Sample,
-    Workspace,
+    TemplateRule, Workspace,
 };
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -174,14 +174,18 @@ struct SampleForm {
     data: Vec<f64>,
     #[serde(deserialize_with = "objects::<_, ModifierForm<'_>>")]
     modifiers: Vec<Modifier>,
+    #[serde(default, deserialize_with = "some_number")]
+    clip: Option<f64>,
+    #[serde(default)]
+    normalize: bool,
 }
 
 impl Form for SampleForm {
     type Spec = Sample;
 
     fn into_spec<E: Error>(self) -> Result<Sample, E> {
-        let Self { name, data, modifiers } = self;
-        Ok(Sample { name, data, modifiers })
+        let Self { name, data, modifiers, clip, normalize } = self;
+        Ok(Sample { name, data, modifiers, template: TemplateRule { clip, normalize } })
     }
 }
 
@@ -252,6 +256,8 @@ struct ParameterForm {
     per_bin: Option<PerBinConstraint>,
     #[serde(default, deserialize_with = "constrained_quantity")]
     beta: Option<ConstrainedQuantity>,
+    #[serde(default, deserialize_with = "some_names")]
+    elements: Option<Vec<String>>,
 }
 
 impl Form for ParameterForm {
@@ -269,6 +275,7 @@ impl Form for ParameterForm {
             constraints: self.constraints,
             per_bin: self.per_bin,
             beta: self.beta,
+            elements: self.elements,
         })
     }
 }
@@ -297,6 +304,7 @@ impl Form for ModifierForm<'_> {
             (Some(ModifierKind::Lumi), DataForm::Null) if name == "lumi" => ModifierData::Lumi,
             (Some(ModifierKind::ShapeSys), DataForm::List(data)) => ModifierData::ShapeSys(data),
             (Some(ModifierKind::StatError), DataForm::List(data)) => ModifierData::StatError(data),
+            (Some(ModifierKind::McStat), DataForm::List(data)) => ModifierData::McStat(data),
             (Some(ModifierKind::NormSys), DataForm::Factors { lo, hi }) => ModifierData::NormSys { lo, hi },
             (Some(ModifierKind::HistoSys), DataForm::Templates { lo_data, hi_data }) => {
                 ModifierData::HistoSys { lo_data, hi_data }

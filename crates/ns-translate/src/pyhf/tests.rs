@@ -4,7 +4,7 @@ use ns_core::interpolate::InterpolationRule;
 use ns_core::spec::{
     Channel, Clipping, ConstrainedQuantity, ConstraintTerm, Expression, LogNormalDensity, Measurement, Modifier,
     ModifierData, ModifierInterpolation, MorphingTerm, Observation, ParameterConfig, PerBinConstraint, PerBinKind,
-    Sample, Workspace,
+    Sample, TemplateRule, Workspace,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -40,6 +40,7 @@ fn modifier() -> impl Strategy<Value = Modifier> {
         Just(ModifierData::Lumi),
         numbers().prop_map(ModifierData::ShapeSys),
         numbers().prop_map(ModifierData::StatError),
+        numbers().prop_map(ModifierData::McStat),
         (number(), number()).prop_map(|(lo, hi)| ModifierData::NormSys { lo, hi }),
         (numbers(), numbers()).prop_map(|(lo_data, hi_data)| ModifierData::HistoSys { lo_data, hi_data }),
     ];
@@ -69,11 +70,13 @@ fn extension() -> impl Strategy<Value = ParameterConfig> {
     let kind = option::of(prop_oneof![Just(PerBinKind::Gaussian), Just(PerBinKind::Poisson)]);
     let per_bin = option::of((kind, option::of(number())));
     let beta = option::of((number(), number()));
-    (option::of(vec(constraint_term(), 1..4)), per_bin, beta).prop_map(|(constraints, per_bin, beta)| {
+    let elements = option::of(vec(name(), 1..4));
+    let terms = option::of(vec(constraint_term(), 1..4));
+    (terms, per_bin, beta, elements).prop_map(|(constraints, per_bin, beta, elements)| {
         let per_bin =
             per_bin.map(|(constraint, relative_threshold)| PerBinConstraint { constraint, relative_threshold });
         let beta = beta.map(|(offset, factor)| ConstrainedQuantity { offset, factor });
-        ParameterConfig { constraints, per_bin, beta, ..Default::default() }
+        ParameterConfig { constraints, per_bin, beta, elements, ..Default::default() }
     })
 }
 
@@ -93,8 +96,9 @@ fn parameter() -> impl Strategy<Value = ParameterConfig> {
 }
 
 fn workspace() -> impl Strategy<Value = Workspace> {
-    let sample =
-        (name(), numbers(), vec(modifier(), 0..4)).prop_map(|(name, data, modifiers)| Sample { name, data, modifiers });
+    let template = (option::of(number()), any::<bool>()).prop_map(|(clip, normalize)| TemplateRule { clip, normalize });
+    let sample = (name(), numbers(), vec(modifier(), 0..4), template)
+        .prop_map(|(name, data, modifiers, template)| Sample { name, data, modifiers, template });
     let channel = (name(), vec(sample, 1..3)).prop_map(|(name, samples)| Channel { name, samples });
     let observation = (name(), numbers()).prop_map(|(name, data)| Observation { name, data });
     let poi = option::of("[a-z]{1,4}");
@@ -146,6 +150,9 @@ fn damage() -> impl Strategy<Value = Damage> {
         "poi",
         "x",
         "clip",
+        "normalize",
+        "elements",
+        "mcstat",
         "beta",
         "sigma",
         "tau",

@@ -28,7 +28,12 @@ fn channel(channel: &Channel) -> Value {
 }
 
 fn sample(sample: &Sample) -> Value {
-    json!({"name": sample.name, "data": sample.data, "modifiers": list(&sample.modifiers, modifier)})
+    let mut object = Map::new();
+    object.insert("name".to_owned(), json!(sample.name));
+    object.insert("data".to_owned(), json!(sample.data));
+    object.insert("modifiers".to_owned(), list(&sample.modifiers, modifier));
+    extension::write_template_rule(sample, &mut object);
+    Value::Object(object)
 }
 
 fn modifier(modifier: &Modifier) -> Value {
@@ -40,7 +45,7 @@ fn modifier(modifier: &Modifier) -> Value {
         }
         ModifierData::Formula(expression) => formula::write_formula(expression),
         ModifierData::Morphing(terms) => formula::write_morphing(terms),
-        ModifierData::ShapeSys(data) | ModifierData::StatError(data) => json!(data),
+        ModifierData::ShapeSys(data) | ModifierData::StatError(data) | ModifierData::McStat(data) => json!(data),
     };
     let mut object = Map::new();
     object.insert("name".to_owned(), json!(modifier.name));

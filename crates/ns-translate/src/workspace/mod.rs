@@ -80,9 +80,13 @@ struct Channel {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Sample {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clip: Option<WrittenValue>,
     data: WrittenValue,
     modifiers: Vec<Modifier>,
     name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    normalize: Option<WrittenValue>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]

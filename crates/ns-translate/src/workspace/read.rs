@@ -53,7 +53,9 @@ fn channel(object: &JsonObject<'_>) -> Read<Channel> {
 }
 
 fn sample(object: &JsonObject<'_>) -> Read<Sample> {
-    Ok(Sample { data: data(object)?, modifiers: list(object, "modifiers", modifier)?, name: name(object)? })
+    let (clip, normalize) = (written(object, "clip")?, written(object, "normalize")?);
+    let modifiers = list(object, "modifiers", modifier)?;
+    Ok(Sample { clip, data: data(object)?, modifiers, name: name(object)?, normalize })
 }
 
 fn modifier(object: &JsonObject<'_>) -> Read<Modifier> {

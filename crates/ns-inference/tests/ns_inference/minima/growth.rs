@@ -19,7 +19,7 @@ fn normsys(name: &str, lo: f64, hi: f64) -> Modifier {
 /// Returns a background that explains the data, with `n` ordinary systematics.
 fn background(n: usize) -> Sample {
     let modifiers = (0..n).map(|i| normsys(&format!("plain_{i:02}"), 0.99, 1.01)).collect();
-    Sample { name: "background".to_owned(), data: vec![50.0], modifiers }
+    Sample { name: "background".to_owned(), data: vec![50.0], modifiers, ..Default::default() }
 }
 
 fn signal() -> Sample {
@@ -75,7 +75,7 @@ fn growth_of_a_small_sample_combines_all_its_parameters() {
 fn fits_and_scans_warn_of_very_large_systematics_that_were_not_moved() {
     let huge = |i: usize| {
         let modifiers = vec![normsys(&format!("huge_{i:02}"), 0.05, 8.0)];
-        Sample { name: format!("tiny_{i:02}"), data: vec![0.3], modifiers }
+        Sample { name: format!("tiny_{i:02}"), data: vec![0.3], modifiers, ..Default::default() }
     };
     let mut samples = vec![background(40), signal()];
     samples.extend((0..20).map(huge));
