@@ -84,13 +84,7 @@ pub trait SearchLikelihood: Likelihood {
     /// Writes to `out`, for each (parameter, value) of `moves` alone, -ln L where that parameter of
     /// `params` (P) has that value, and the derivative with respect to it there.
     fn nll_and_derivative_moved(&mut self, params: &[f64], moves: &[(usize, f64)], out: &mut Vec<[f64; 2]>) {
-        let (mut moved, mut gradient) = (params.to_vec(), vec![0.0; params.len()]);
-        out.clear();
-        for &(i, value) in moves {
-            moved[i] = value;
-            out.push([self.nll_and_grad(&moved, &mut gradient), gradient[i]]);
-            moved[i] = params[i];
-        }
+        each_move(self, params, moves, out);
     }
 
     /// Continues the Poisson terms below a small expected count by parabolas
@@ -104,6 +98,23 @@ pub trait SearchLikelihood: Likelihood {
     /// searches terminate.
     fn is_stopped(&self) -> bool {
         false
+    }
+}
+
+/// Writes to `out` what [`SearchLikelihood::nll_and_derivative_moved`] does, by one evaluation for
+/// each move.
+pub fn each_move<L: Likelihood + ?Sized>(
+    likelihood: &mut L,
+    params: &[f64],
+    moves: &[(usize, f64)],
+    out: &mut Vec<[f64; 2]>,
+) {
+    let (mut moved, mut gradient) = (params.to_vec(), vec![0.0; params.len()]);
+    out.clear();
+    for &(i, value) in moves {
+        moved[i] = value;
+        out.push([likelihood.nll_and_grad(&moved, &mut gradient), gradient[i]]);
+        moved[i] = params[i];
     }
 }
 

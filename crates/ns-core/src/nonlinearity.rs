@@ -269,12 +269,13 @@ impl Responses {
         let mut nominal = nominal.to_vec();
         morph(model, template, start, &mut nominal);
         let nominal = &nominal;
+        self.add_scaling(model, template, nominal, scale);
         let (lo, hi) = (model.values(layout.normsys_lo), model.values(layout.normsys_hi));
         for entry in model.part(layout.template_normsys, template) {
             let row = self.row(model.table(layout.normsys_param)[entry], nominal.len());
             let response = match model.normsys_response(entry) {
                 response if response == model.responses.normsys[0] => normsys(lo[entry], hi[entry]),
-                response => of_factor(response, lo[entry], hi[entry]),
+                response => of_factor(response, &NormSysFactor::new(lo[entry], hi[entry])),
             };
             let response = response.map(|value| scale * value);
             for (bin, count) in row.iter_mut().zip(nominal) {
@@ -293,6 +294,17 @@ impl Responses {
             };
             for ((bin, up), down) in row.iter_mut().zip(&up[cells.clone()]).zip(&down[cells]) {
                 (0..8).for_each(|k| bin[k] += weights[0][k] * up + weights[1][k] * down);
+            }
+        }
+    }
+
+    /// Adds the histosys that scale the bins of `template`, whose counts are `nominal`.
+    fn add_scaling(&mut self, model: &Model, template: usize, nominal: &[f64], scale: f64) {
+        for scaling in model.rules.shape(template).into_iter().flat_map(|shape| &shape.scaling) {
+            let row = self.row(scaling.param, nominal.len());
+            for ((bin, count), factor) in row.iter_mut().zip(nominal).zip(&scaling.factors) {
+                let response = of_factor(scaling.response, factor);
+                (0..8).for_each(|k| bin[k] += scale * count * response[k]);
             }
         }
     }
@@ -327,15 +339,14 @@ fn response_of(jets: [Jet; 3]) -> BinResponse {
 }
 
 /// Returns the effect of a normsys with a response of its own on a bin of one event.
-fn of_factor(response: NormSysResponse, lo: f64, hi: f64) -> BinResponse {
-    let factor = NormSysFactor::new(lo, hi);
+fn of_factor(response: NormSysResponse, factor: &NormSysFactor) -> BinResponse {
     let rule = match response.rule {
         FactorRule::Standard(_) => FactorRule::Standard(NormSysInterpolation::SmoothExponential),
         FactorRule::Shift(HistoSysInterpolation::Linear) => FactorRule::Shift(HistoSysInterpolation::SmoothLinear),
         rule => rule,
     };
     response_of(POINTS.map(|alpha| {
-        let jet = NormSysResponse { rule, ..response }.at(&factor, alpha);
+        let jet = NormSysResponse { rule, ..response }.at(factor, alpha);
         Jet { value: jet.value - 1.0, ..jet }
     }))
 }

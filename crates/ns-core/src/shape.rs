@@ -76,7 +76,12 @@ pub struct ShapePoint {
     scale: f64,
     sum: f64,
     relative: Vec<f64>,
-    /// u and g_i of a contraction.
+}
+
+/// Memory for [`Shape::each_second`].
+#[derive(Debug, Clone, Default)]
+pub struct ShapeScratch {
+    /// u (bins) and g_i (n).
     weights: Vec<f64>,
     moments: Vec<f64>,
 }
@@ -253,41 +258,44 @@ impl Shape {
     }
 
     /// Calls `add` with each pair i ≥ j of parameters, as slots, and Σ_b v_b ∂²S_b/∂i∂j at the point
-    /// `at`, which was evaluated with derivatives; `weights` is v, as many bins as there are.
-    pub fn each_second(&self, at: &mut ShapePoint, weights: &[f64], mut add: impl FnMut(usize, usize, f64)) {
+    /// `at`, which was evaluated with derivatives; `weights` is v, one for each bin.
+    pub fn each_second(
+        &self,
+        at: &ShapePoint,
+        weights: &[f64],
+        scratch: &mut ShapeScratch,
+        mut add: impl FnMut(usize, usize, f64),
+    ) {
         let n = self.params.len();
         let dot = |a: &[f64]| weights.iter().zip(a).map(|(v, x)| v * x).sum::<f64>();
         let (is_scaled, sum) = (self.is_scaled(at), dot(&at.clipped));
-        for slot in 0..n {
-            at.moments[slot] = dot(self.row(&at.derivatives, slot));
-        }
+        let ShapeScratch { weights: contracted, moments } = scratch;
+        moments.clear();
+        moments.extend((0..n).map(|slot| dot(self.row(&at.derivatives, slot))));
         let offset = if is_scaled { sum / at.sum } else { 0.0 };
-        for (bin, &weight) in weights.iter().enumerate() {
-            at.weights[bin] = at.scale * (weight - offset) * at.is_free[bin];
-        }
+        contracted.clear();
+        contracted.extend(weights.iter().zip(&at.is_free).map(|(v, is_free)| at.scale * (v - offset) * is_free));
         for i in 0..n {
             for j in 0..=i {
                 let (a, b) = (at.relative[i], at.relative[j]);
-                let scaling = at.scale * (2.0 * a * b * sum - a * at.moments[j] - b * at.moments[i]);
-                add(i, j, self.second(at, i, j) + if is_scaled { scaling } else { 0.0 });
+                let scaling = at.scale * (2.0 * a * b * sum - a * moments[j] - b * moments[i]);
+                add(i, j, self.second(at, contracted, i, j) + if is_scaled { scaling } else { 0.0 });
             }
         }
     }
 
-    /// Returns Σ_b u_b ∂²P_b/∂i∂j.
-    fn second(&self, at: &ShapePoint, i: usize, j: usize) -> f64 {
+    /// Returns Σ_b u_b ∂²P_b/∂i∂j; u is zero where C is a limit.
+    fn second(&self, at: &ShapePoint, u: &[f64], i: usize, j: usize) -> f64 {
         let mut sum = 0.0;
         if i == j {
-            let diagonal = self.row(&at.diagonal, i);
-            sum += at.weights.iter().zip(diagonal).map(|(u, curve)| u * curve).sum::<f64>();
+            sum += u.iter().zip(self.row(&at.diagonal, i)).map(|(u, curve)| u * curve).sum::<f64>();
         }
         if self.scalings.is_empty() {
             return sum;
         }
         let [(a, l), (b, m)] = [i, j].map(|slot| (self.row(&at.shifted, slot), self.row(&at.logarithmic, slot)));
-        for bin in 0..self.n_bins {
-            // Where C is a limit, u is zero.
-            sum += at.weights[bin] * (a[bin] * m[bin] + b[bin] * l[bin] + at.clipped[bin] * l[bin] * m[bin]);
+        for (bin, u) in u.iter().enumerate() {
+            sum += u * (a[bin] * m[bin] + b[bin] * l[bin] + at.clipped[bin] * l[bin] * m[bin]);
         }
         sum
     }
@@ -308,12 +316,10 @@ impl ShapePoint {
             shifted: matrix.clone(),
             logarithmic: if shape.scalings.is_empty() { Vec::new() } else { matrix.clone() },
             diagonal: matrix,
-            product: row.clone(),
+            product: row,
             scale: 1.0,
             sum: 0.0,
             relative: vec![0.0; n],
-            weights: row,
-            moments: vec![0.0; n],
         }
     }
 

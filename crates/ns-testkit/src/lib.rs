@@ -33,6 +33,7 @@ pub mod random;
 mod rules;
 pub mod small;
 mod terms;
+mod yield_rules;
 
 /// Fails unless `a` is `b` within `tolerance`, relative to the larger of 1 and |b|; `what` names
 /// the number.

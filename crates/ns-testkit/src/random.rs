@@ -58,6 +58,8 @@ pub struct Shape {
     pub terms: bool,
     /// Whether some modifiers have an interpolation of their own.
     pub rules: bool,
+    /// Whether templates are clipped, normalised or scaled, sums uncertain, and yields clipped.
+    pub yield_rules: bool,
 }
 
 impl Shape {
@@ -71,7 +73,11 @@ impl Shape {
         gentle: false,
         terms: true,
         rules: true,
+        yield_rules: false,
     };
+
+    /// As [`Self::SMALL`], with rules of yields.
+    pub const YIELD_RULES: Self = Self { yield_rules: true, ..Self::SMALL };
 
     /// As [`Self::SMALL`], with nothing that pyhf's documents cannot have.
     pub const PYHF: Self = Self { terms: false, rules: false, ..Self::SMALL };
@@ -84,6 +90,7 @@ impl Shape {
 
 /// Makes the random numbers of interpolation rules others than those of workspaces.
 const RULES: u64 = 0x005e_ed0f_0b5e_55ed;
+const YIELD_RULES: u64 = 0x0071_e1d5_0000_0001;
 
 /// Returns a random workspace with signal strength `mu` and every kind of modifier.
 #[must_use]
@@ -95,6 +102,10 @@ pub fn workspace(seed: u64, shape: Shape) -> Workspace {
     if shape.rules {
         crate::rules::set(&mut Random::new(seed ^ RULES), &mut channels);
     }
+    let clip = match shape.yield_rules {
+        true => crate::yield_rules::set(&mut Random::new(seed ^ YIELD_RULES), &mut channels),
+        false => ns_core::spec::Clipping::default(),
+    };
     let observations = channels.iter().map(|c| observation(&mut random, c)).collect();
     let lumi = ParameterConfig {
         name: "lumi".to_owned(),
@@ -108,8 +119,7 @@ pub fn workspace(seed: u64, shape: Shape) -> Workspace {
     if shape.terms {
         parameters.extend(crate::terms::settings(&mut Random::new(!seed), &channels, shape.oddities));
     }
-    let measurement =
-        Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters, ..Default::default() };
+    let measurement = Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), parameters, clip };
     Workspace { channels, observations, measurements: vec![measurement] }
 }
 

@@ -14,8 +14,17 @@ const SAME: f64 = 1e-6;
 /// For differences of -ln L.
 const SAME_NLL: f64 = 1e-10;
 
-pub(crate) const SHAPE: Shape =
-    Shape { channels: 4, bins: 5, samples: 3, systematics: 4, oddities: false, gentle: true, terms: true, rules: true };
+pub(crate) const SHAPE: Shape = Shape {
+    channels: 4,
+    bins: 5,
+    samples: 3,
+    systematics: 4,
+    oddities: false,
+    gentle: true,
+    terms: true,
+    rules: true,
+    yield_rules: false,
+};
 
 pub(crate) fn masked(names: &[&str]) -> Settings {
     Settings { mask: names.iter().map(|name| (*name).to_owned()).collect(), ..Settings::default() }

@@ -147,6 +147,9 @@ impl DeviceSession {
         if model.has_formulas() {
             return Err(AccelError::Unsupported { what: "formulas and morphing terms" });
         }
+        if let Some(what) = model.rules.name() {
+            return Err(AccelError::Unsupported { what });
+        }
         let plan = ModelPlan::new(model);
         check_contents(model, device.precision())?;
         let tables = DeviceTables::new(model, &plan, inputs.as_ref())

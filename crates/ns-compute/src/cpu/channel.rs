@@ -7,6 +7,8 @@ use super::factors::NormSysValues;
 use super::isa::Isa;
 use super::nonzero;
 use super::plan::{BinFactorTarget, ChannelPlan, ModelPlan, PAD, TILE, TemplatePlan};
+use super::rules::SumWork;
+use ns_core::shape::ShapePoint;
 use std::iter::StepBy;
 use std::ops::Range;
 
@@ -63,8 +65,11 @@ pub(crate) struct PointTerms {
     pub(crate) factors: NormSysValues,
     /// K, the product of scale and normsys factors of each template (T).
     pub(crate) scale: Vec<f64>,
-    /// Nominal yields with the morphing terms added, padded; empty if no template has any.
+    /// Nominal yields with the morphing terms added, and templates with a shape, padded; empty if no
+    /// template has either.
     pub(crate) morphed: Vec<f64>,
+    /// The templates with a shape.
+    pub(crate) shapes: Vec<ShapePoint>,
 }
 
 impl PointTerms {
@@ -73,7 +78,8 @@ impl PointTerms {
             weights: vec![[0.0; 6]; plan.n_weights()],
             factors: plan.normsys_table.factors(),
             scale: vec![0.0; plan.templates.len()],
-            morphed: if plan.morphs.is_empty() { Vec::new() } else { plan.nominal.clone() },
+            morphed: if plan.morphs.is_empty() && plan.shapes.is_empty() { Vec::new() } else { plan.nominal.clone() },
+            shapes: plan.shapes.iter().map(|plan| ShapePoint::new(&plan.shape)).collect(),
         }
     }
 
@@ -111,6 +117,9 @@ impl PointTerms {
         if !plan.morphs.is_empty() {
             self.morph(isa, plan, params);
         }
+        if !plan.shapes.is_empty() {
+            self.set_shapes::<DERIVATIVES>(plan, params);
+        }
         let factor = |x: f64| if DERIVATIVES { nonzero(x) } else { x };
         for (scale, template) in self.scale.iter_mut().zip(&plan.templates) {
             let scales: f64 =
@@ -145,13 +154,13 @@ pub(crate) struct TileRows {
 }
 
 impl TileRows {
-    fn with_capacity(n: usize) -> Self {
+    pub(super) fn with_capacity(n: usize) -> Self {
         Self { width: 0, values: vec![0.0; n] }
     }
 
     /// Makes the rows `width` long and sets the first `n` of them to zero.
     #[inline(always)]
-    fn reset(&mut self, n: usize, width: usize) {
+    pub(super) fn reset(&mut self, n: usize, width: usize) {
         self.width = width;
         self.values[..n * width].fill(0.0);
     }
@@ -163,7 +172,7 @@ impl TileRows {
     }
 
     #[inline(always)]
-    fn row_mut(&mut self, i: usize) -> &mut [f64] {
+    pub(super) fn row_mut(&mut self, i: usize) -> &mut [f64] {
         &mut self.values[i * self.width..(i + 1) * self.width]
     }
 }
@@ -181,6 +190,8 @@ pub(crate) struct TileWork {
     pub(crate) jacobian: TileRows,
     /// ∂λ/∂γ, one row per local slot of the channel.
     pub(crate) local_jacobian: TileRows,
+    /// Statistical uncertainties of the sums.
+    pub(crate) sums: SumWork,
 }
 
 impl TileWork {
@@ -195,6 +206,7 @@ impl TileWork {
             scales: rows(|c| c.templates.len()),
             jacobian: rows(|c| c.columns.len()),
             local_jacobian: rows(|c| c.n_slots),
+            sums: SumWork::new(plan),
         }
     }
 
@@ -206,7 +218,13 @@ impl TileWork {
         for t in channel.templates.clone() {
             let mut scale = [point.scale[t]; TILE];
             multiply_bin_factors(site, t, |x| x, &mut scale);
-            add_yields(isa, site, t, &scale, &mut self.lambda);
+            match site.plan.clip_samples {
+                None => add_yields(isa, site, t, &scale, &mut self.lambda),
+                Some(limit) => self.add_clipped(isa, site, t, &scale, limit),
+            }
+        }
+        if site.plan.has_rules {
+            return self.complete_sums(site);
         }
         flush_tiny(&mut self.lambda[..tile.width]);
     }
@@ -224,6 +242,9 @@ impl TileWork {
         for (i, t) in channel.templates.clone().enumerate() {
             self.scales.row_mut(i).fill(point.scale[t]);
             multiply_bin_factors(site, t, nonzero, self.scales.row_mut(i));
+            if let Some(limit) = site.plan.clip_samples {
+                self.clip(isa, site, i, limit);
+            }
             let (wide, narrow) = strips(tile.width);
             for start in wide {
                 self.differentiate_strip::<I, 8>(isa, site, i, start);
@@ -233,6 +254,10 @@ impl TileWork {
             }
             self.differentiate_scalars(isa, site, i);
             self.differentiate_bin_factors(site, i);
+            self.differentiate_shape(isa, site, i);
+        }
+        if site.plan.has_rules {
+            return self.differentiate_sums(site);
         }
         flush_tiny(&mut self.lambda[..tile.width]);
     }
@@ -352,7 +377,7 @@ fn strip_mut<const N: usize>(values: &mut [f64], start: usize) -> &mut [f64; N] 
 fn shifted_strip<I: Isa, const N: usize>(isa: I, site: Site<'_>, template: &TemplatePlan, start: usize) -> [f64; N] {
     let Site { plan, tile, point, .. } = site;
     let start = tile.start + start;
-    let nominal = if template.morphs.is_empty() { &plan.nominal } else { &point.morphed };
+    let nominal = if template.is_moved { &point.morphed } else { &plan.nominal };
     let mut sum: [f64; N] = *strip(nominal, template.cells + start);
     for modifier in &plan.histosys[template.histosys.clone()] {
         let [p, q, ..] = point.weights[modifier.weight as usize];

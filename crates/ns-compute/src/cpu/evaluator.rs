@@ -10,6 +10,7 @@ use super::pull_back::{ExtendedOutput, PullBack};
 use super::terms;
 use ns_core::curvature::{Arrowhead, Curvature, CurvatureStructure, GaussNewton};
 use ns_core::derived::DerivativeOrder;
+use ns_core::likelihood::each_move;
 use ns_core::{Data, DataLikelihood, Likelihood, Model, SearchLikelihood};
 use std::sync::Arc;
 
@@ -265,6 +266,9 @@ impl Likelihood for CpuLikelihood {
 
 impl SearchLikelihood for CpuLikelihood {
     fn nll_and_derivative_moved(&mut self, params: &[f64], moves: &[(usize, f64)], out: &mut Vec<[f64; 2]>) {
+        if self.plan.has_rules {
+            return each_move(self, params, moves, out);
+        }
         out.clear();
         let Some(mut pull_back) = self.pull_back.take() else { return self.moved_at(params, moves, out) };
         let in_domain = pull_back.set(&self.plan, params, DerivativeOrder::Values);

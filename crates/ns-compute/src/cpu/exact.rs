@@ -10,6 +10,7 @@
 use super::channel::{PointTerms, Site, TileWork};
 use super::nonzero;
 use super::plan::{BinFactorTarget, BinFactorUse, ChannelPlan, ModelPlan, TemplatePlan};
+use super::rules::RuleSums;
 use ns_core::Arrowhead;
 
 /// Sums over the bins of a channel, per template and per histosys modifier.
@@ -26,6 +27,7 @@ pub(crate) struct SecondDerivatives {
     /// u and d of one template, over its positions.
     scalar: Vec<f64>,
     shift: Vec<f64>,
+    rules: RuleSums,
 }
 
 impl SecondDerivatives {
@@ -38,6 +40,7 @@ impl SecondDerivatives {
             morphing: vec![0.0; plan.morphs.len()],
             scalar: vec![0.0; longest],
             shift: vec![0.0; longest],
+            rules: RuleSums::new(plan),
         }
     }
 
@@ -46,6 +49,7 @@ impl SecondDerivatives {
         self.derivative.fill(0.0);
         self.curve.fill(0.0);
         self.morphing.fill(0.0);
+        self.rules.clear();
     }
 
     /// Adds one tile, whose yields and derivatives `work` holds; `first` is w of each bin. Terms
@@ -74,11 +78,15 @@ impl SecondDerivatives {
                 let weighted = scales.iter().zip(first).zip(values).map(|((scale, w), value)| scale * w * value);
                 self.morphing[m] += weighted.sum::<f64>();
             }
+            if let Some(shape) = template.shape {
+                self.rules.add_shape(shape, tile, scales, first);
+            }
             let cross = CrossTerms { site, template, first, yields, scales };
             for (j, factor) in plan.bin_factors[template.bin_factors.clone()].iter().enumerate() {
                 cross.add(factor, j, out);
             }
         }
+        self.rules.add_sums(site, work, first, out);
     }
 
     /// Adds the global part of every template of `channel` to `out`, once all its tiles are in.
@@ -96,6 +104,9 @@ impl SecondDerivatives {
             let positions = &plan.template_positions[template.positions.clone()];
             let total = self.weighted_yield[t];
             self.collect(plan, template, point, params);
+            if plan.has_rules {
+                self.finish_rules(plan, t, point, out);
+            }
             let mut diagonal = |slot: u32, value: f64| {
                 let at = positions[slot as usize] as usize;
                 out.global[at * g + at] += value;
@@ -133,6 +144,31 @@ impl SecondDerivatives {
         }
         for m in template.morphs.clone() {
             self.shift[plan.morphs[m].slot as usize] += self.morphing[m];
+        }
+        if let Some(shape) = template.shape {
+            self.rules.collect_shape(&plan.shapes[shape], shape, &point.shapes[shape], &mut self.shift);
+        }
+    }
+
+    /// Adds the second derivatives of the shape of template `t`, and its part in those of the
+    /// statistical uncertainty of its channel's sums.
+    fn finish_rules(&mut self, plan: &ModelPlan, t: usize, point: &PointTerms, out: &mut Arrowhead) {
+        let template = &plan.templates[t];
+        let positions = &plan.template_positions[template.positions.clone()];
+        if let Some(shape) = template.shape {
+            self.rules.finish_shape(&plan.shapes[shape], shape, &point.shapes[shape], (positions, out));
+        }
+        let (weight, g) = (self.rules.variances[t], out.partition.n_global());
+        for e in template.normsys.clone() {
+            let at = positions[plan.normsys[e].slot as usize] as usize;
+            out.global[at * g + at] += weight * point.factors.relative_curvature[e];
+        }
+        for (k, &column) in positions.iter().enumerate() {
+            let (u, column) = (weight * self.scalar[k], column as usize * g);
+            out.global[column + positions[k] as usize] += u * self.scalar[k];
+            for (l, &row) in positions.iter().enumerate().skip(k + 1) {
+                out.global[column + row as usize] += 2.0 * u * self.scalar[l];
+            }
         }
     }
 }
@@ -175,6 +211,14 @@ impl CrossTerms<'_> {
                 let value = self.site.plan.morphing[term.cells as usize + self.site.tile.start + bin];
                 add(columns[term.column as usize], weight * self.scales[bin] * value);
             }
+            if let Some(shape) = self.template.shape {
+                let plan = &self.site.plan.shapes[shape];
+                let jacobian = &self.site.point.shapes[shape].jacobian;
+                for (slot, &column) in plan.columns.iter().enumerate() {
+                    let derivative = plan.shape.row(jacobian, slot)[self.site.tile.start + bin];
+                    add(columns[column as usize], weight * self.scales[bin] * derivative);
+                }
+            }
             for other in &self.site.plan.bin_factors[self.template.bin_factors.clone()][..j] {
                 let value = weighted_yield / self.gamma(other, bin);
                 self.add_pair(target, self.target(other, bin), value, out);
@@ -187,17 +231,7 @@ impl CrossTerms<'_> {
     }
 
     fn target(&self, factor: &BinFactorUse, bin: usize) -> Target {
-        let (channel, bin) = (self.site.channel, self.site.tile.start + bin);
-        match factor.target {
-            BinFactorTarget::Local { slot } => Target::Local {
-                local: channel.first_local + bin * channel.n_slots + slot as usize,
-                bin,
-                slot: slot as usize,
-            },
-            BinFactorTarget::Global { first_column } => {
-                Target::Global(channel.columns[first_column as usize + bin] as usize)
-            }
-        }
+        Target::of(factor.target, self.site.channel, self.site.tile.start + bin)
     }
 
     fn add_pair(&self, a: Target, b: Target, value: f64, out: &mut Arrowhead) {
@@ -216,14 +250,28 @@ impl CrossTerms<'_> {
 
 /// The row that a per-bin factor has in an arrowhead matrix.
 #[derive(Debug, Clone, Copy)]
-enum Target {
+pub(super) enum Target {
     Local { local: usize, bin: usize, slot: usize },
     Global(usize),
 }
 
 impl Target {
+    /// Returns that of bin `bin` of `channel`.
+    pub(super) fn of(target: BinFactorTarget, channel: &ChannelPlan, bin: usize) -> Self {
+        match target {
+            BinFactorTarget::Local { slot } => Self::Local {
+                local: channel.first_local + bin * channel.n_slots + slot as usize,
+                bin,
+                slot: slot as usize,
+            },
+            BinFactorTarget::Global { first_column } => {
+                Self::Global(channel.columns[first_column as usize + bin] as usize)
+            }
+        }
+    }
+
     /// Returns the entry of this factor with the global parameter at `position`.
-    fn entry(self, out: &mut Arrowhead, g: usize, position: usize) -> &mut f64 {
+    pub(super) fn entry(self, out: &mut Arrowhead, g: usize, position: usize) -> &mut f64 {
         match self {
             Self::Local { local, .. } => &mut out.coupling[local * g + position],
             Self::Global(own) => &mut out.global[own.min(position) * g + own.max(position)],

@@ -20,6 +20,7 @@ mod gram;
 mod moves;
 pub(crate) mod plan;
 mod pull_back;
+mod rules;
 pub(crate) mod terms;
 
 pub use batch::{BatchDataSet, BatchDataSets, CpuBatch};

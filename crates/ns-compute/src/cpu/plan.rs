@@ -8,12 +8,14 @@
 //! templates.
 
 use super::factors::NormSysTable;
+use super::rules::{McStatPlan, ShapePlan};
 use ns_core::Constraint;
 use ns_core::curvature::Partition;
 use ns_core::derived::DerivedQuantities;
 use ns_core::interpolate::HistoSysInterpolation;
 use ns_core::model::Model;
 use ns_core::response::HistoSysResponse;
+use ns_core::shape::Shape;
 use ns_core::templates::Inputs;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -70,6 +72,13 @@ pub struct ModelPlan {
     /// ascending, back to back.
     pub(crate) template_positions: Vec<u32>,
     pub(crate) terms: Vec<ConstraintTerm>,
+    /// Templates that are not nominal plus shifts.
+    pub(crate) shapes: Vec<ShapePlan>,
+    /// The lowest yields of samples and of their sums.
+    pub(crate) clip_samples: Option<f64>,
+    pub(crate) clip_bins: Option<f64>,
+    /// Whether the model has any of [`ns_core::yield_rules`].
+    pub(crate) has_rules: bool,
 }
 
 /// A channel's place in the tables.
@@ -88,6 +97,8 @@ pub(crate) struct ChannelPlan {
     pub(crate) first_local: usize,
     /// Block of the first bin in the partition.
     pub(crate) first_block: usize,
+    /// Statistical uncertainties of the sum.
+    pub(crate) mc_stats: Vec<McStatPlan>,
 }
 
 /// A template's modifiers, as ranges of the plan's lists.
@@ -101,6 +112,10 @@ pub(crate) struct TemplatePlan {
     pub(crate) morphs: Range<usize>,
     pub(crate) bin_factors: Range<usize>,
     pub(crate) positions: Range<usize>,
+    /// Its place among the plan's shapes; it has no histosys and no morphing terms then.
+    pub(crate) shape: Option<usize>,
+    /// Whether the yields before shifts and factors are those of a point, and not the nominal ones.
+    pub(crate) is_moved: bool,
 }
 
 /// A modifier that scales a whole template.
@@ -201,6 +216,10 @@ impl ModelPlan {
             bin_factors: Vec::new(),
             template_positions: Vec::new(),
             terms: constraint_terms(model),
+            shapes: Vec::new(),
+            clip_samples: model.rules.clip_samples,
+            clip_bins: model.rules.clip_bins,
+            has_rules: !model.rules.is_empty(),
             partition,
         };
         for channel in 0..model.channels.len() {
@@ -263,7 +282,8 @@ impl ModelPlan {
         let bins = model.channel_bins(channel);
         let templates = model.channel_templates(channel);
         let positions = templates.clone().flat_map(|t| global_positions(model, &self.partition, locals, t, bins.len()));
-        let columns = sorted_distinct(positions.collect());
+        let shared = global_sets(model, locals, channel).map(|param| self.partition.position[param as usize]);
+        let columns = sorted_distinct(positions.chain(shared).collect());
         let sets = &locals.sets[channel];
         let first_block = locals.first_block[channel];
         let first_local = if sets.is_empty() { 0 } else { self.partition.block(first_block).start };
@@ -272,7 +292,19 @@ impl ModelPlan {
         }
         let width = bins.len().next_multiple_of(PAD);
         let n_slots = sets.len();
-        self.channels.push(ChannelPlan { bins, width, templates, columns, n_slots, first_local, first_block });
+        let target = |first: u32| self.target(first, &columns, sets);
+        let mc_stats = model.rules.mc_stats_of(channel).map(|mc| McStatPlan::new(mc, target(mc.first_param)));
+        let mc_stats = mc_stats.collect();
+        self.channels.push(ChannelPlan {
+            bins,
+            width,
+            templates,
+            columns,
+            n_slots,
+            first_local,
+            first_block,
+            mc_stats,
+        });
     }
 
     fn add_template(&mut self, model: &Model, t: usize, columns: &[u32], local_sets: &[u32]) {
@@ -282,14 +314,19 @@ impl ModelPlan {
         let column = |param: u32| columns.partition_point(|&c| c < position(param)) as u32;
         let scales = model.part(layout.template_scale, t);
         let normsys = model.part(layout.template_normsys, t);
-        let histosys = model.part(layout.template_histosys, t);
+        let rule = model.rules.shape(t);
+        let unless_shaped = |entries: Range<usize>| if rule.is_some() { entries.end..entries.end } else { entries };
+        let histosys = unless_shaped(model.part(layout.template_histosys, t));
         let params_of = |span, range: &Range<usize>| model.table(span)[range.clone()].to_vec();
         let scale_params = params_of(layout.scale_param, &scales);
         let normsys_params = params_of(layout.normsys_param, &normsys);
         let histosys_params = params_of(layout.histosys_param, &histosys);
-        let morphs = model.part(layout.template_morphing, t);
+        let morphs = unless_shaped(model.part(layout.template_morphing, t));
         let morphing_params = params_of(layout.morphing_param, &morphs);
-        let all = scale_params.iter().chain(&normsys_params).chain(&histosys_params).chain(&morphing_params);
+        let shape = rule.map(|rule| Shape::of(model, rule));
+        let shape_params = shape.as_ref().map_or(&[][..], |shape| &shape.params);
+        let shifts = histosys_params.iter().chain(&morphing_params).chain(shape_params);
+        let all = scale_params.iter().chain(&normsys_params).chain(shifts);
         let distinct = sorted_distinct(all.map(|&p| position(p)).collect());
         let slot = |param: u32| distinct.partition_point(|&c| c < position(param)) as u32;
         let scalar = |param: u32| ScalarUse { param, column: column(param), slot: slot(param) };
@@ -311,14 +348,16 @@ impl ModelPlan {
             morphing_uses.push(MorphingUse { param, column: column(param), slot: slot(param), cells });
         }
         let factor_range = model.part(layout.template_bin_factor, t);
-        let bin_factor = |&first_param: &u32| {
-            let target = match local_sets.iter().position(|&set| set == first_param) {
-                Some(slot) => BinFactorTarget::Local { slot: slot as u32 },
-                None => BinFactorTarget::Global { first_column: column(first_param) },
-            };
-            BinFactorUse { first_param, target }
-        };
+        let bin_factor =
+            |&first_param: &u32| BinFactorUse { first_param, target: self.target(first_param, columns, local_sets) };
         let bin_factors: Vec<_> = model.table(layout.bin_factor_param)[factor_range].iter().map(bin_factor).collect();
+        let is_moved = shape.is_some() || !morphing_uses.is_empty();
+        let shape = shape.map(|shape| {
+            let columns = shape.params.iter().map(|&param| column(param)).collect();
+            let slots = shape.params.iter().map(|&param| slot(param)).collect();
+            self.shapes.push(ShapePlan { shape, cells, columns, slots });
+            self.shapes.len() - 1
+        });
         self.templates.push(TemplatePlan {
             cells,
             scales: extend(&mut self.scales, scalar_uses),
@@ -327,7 +366,21 @@ impl ModelPlan {
             morphs: extend(&mut self.morphs, morphing_uses),
             bin_factors: extend(&mut self.bin_factors, bin_factors),
             positions: extend(&mut self.template_positions, distinct),
+            shape,
+            is_moved,
         });
+    }
+
+    /// Returns where the derivatives with respect to the per-bin parameters from `first_param` on
+    /// go, in a channel with these columns and local sets.
+    fn target(&self, first_param: u32, columns: &[u32], local_sets: &[u32]) -> BinFactorTarget {
+        match local_sets.iter().position(|&set| set == first_param) {
+            Some(slot) => BinFactorTarget::Local { slot: slot as u32 },
+            None => {
+                let position = self.partition.position[first_param as usize];
+                BinFactorTarget::Global { first_column: columns.partition_point(|&c| c < position) as u32 }
+            }
+        }
     }
 }
 
@@ -346,7 +399,8 @@ impl LocalParams {
         let firsts_of = |channel: usize| {
             let templates = model.channel_templates(channel);
             let ranges = templates.map(|t| model.part(model.layout.template_bin_factor, t));
-            sorted_distinct(ranges.flat_map(|r| model.table(model.layout.bin_factor_param)[r].to_vec()).collect())
+            let factors = ranges.flat_map(|r| model.table(model.layout.bin_factor_param)[r].to_vec());
+            sorted_distinct(factors.chain(model.rules.mc_stats_of(channel).map(|mc| mc.first_param)).collect())
         };
         let firsts: Vec<Vec<u32>> = (0..model.channels.len()).map(firsts_of).collect();
         let mut uses: HashMap<u32, usize> = HashMap::new();
@@ -372,6 +426,14 @@ impl LocalParams {
     }
 }
 
+/// Returns the parameters of the statistical uncertainties of `channel` that are not local.
+fn global_sets<'a>(model: &'a Model, locals: &'a LocalParams, channel: usize) -> impl Iterator<Item = u32> + 'a {
+    let n_bins = model.channel_bins(channel).len() as u32;
+    let firsts = model.rules.mc_stats_of(channel).map(|mc| mc.first_param);
+    let shared = firsts.filter(move |first| !locals.sets[channel].contains(first));
+    shared.flat_map(move |first| first..first + n_bins)
+}
+
 /// Returns the positions of the global parameters that act on template `t`.
 fn global_positions(model: &Model, partition: &Partition, locals: &LocalParams, t: usize, n_bins: usize) -> Vec<u32> {
     let layout = &model.layout;
@@ -383,6 +445,7 @@ fn global_positions(model: &Model, partition: &Partition, locals: &LocalParams, 
     ];
     let mut params: Vec<u32> =
         lists.iter().flat_map(|&(span, starts)| model.table(span)[model.part(starts, t)].to_vec()).collect();
+    params.extend(model.rules.scaling_params(t));
     for &first in &model.table(layout.bin_factor_param)[model.part(layout.template_bin_factor, t)] {
         if !locals.sets.iter().any(|sets| sets.contains(&first)) {
             params.extend(first..first + n_bins as u32);

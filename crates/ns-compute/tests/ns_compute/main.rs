@@ -5,3 +5,4 @@ mod batch;
 mod devices;
 mod differentiable;
 mod formulas;
+mod yield_rules;

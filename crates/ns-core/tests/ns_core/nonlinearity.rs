@@ -44,6 +44,7 @@ fn random_model(seed: u64) -> Model {
         gentle: false,
         terms: true,
         rules: false,
+        yield_rules: false,
     };
     let mut workspace = random::workspace(seed, shape);
     for sample in workspace.channels.iter_mut().flat_map(|channel| &mut channel.samples) {

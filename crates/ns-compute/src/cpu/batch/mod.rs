@@ -14,14 +14,15 @@ mod poisson;
 mod tile;
 
 use super::channel::tiles;
+use super::evaluator::CpuLikelihood;
 use super::isa::{self, InstructionSet, Isa, VectorBody, dispatch};
 use super::plan::ModelPlan;
 use super::terms;
 use constraints::ConstrainedPoint;
 use factors::{FactorChains, ShiftWeights};
 use lanes::{LANES, Lanes};
-use ns_core::Data;
 use ns_core::derived::{DerivativeOrder, DerivedPoint, DerivedQuantities};
+use ns_core::{Data, DataLikelihood, Likelihood};
 use std::sync::Arc;
 use tile::{BatchSite, BatchTileWork};
 
@@ -100,6 +101,8 @@ pub struct CpuBatch {
     isa: InstructionSet,
     group: Group,
     scratch: Scratch,
+    /// What evaluates models with rules of yields: one point at a time.
+    single: Option<Box<CpuLikelihood>>,
 }
 
 /// Eight points and what is evaluated there.
@@ -142,7 +145,11 @@ impl CpuBatch {
             chains: FactorChains::new(&plan),
             work: BatchTileWork::new(&plan),
         };
-        Self { plan, isa: isa::best(), group, scratch }
+        let single = plan.has_rules.then(|| {
+            let data = Data { main: vec![0.0; plan.n_bins()], aux: vec![0.0; plan.terms.len()] };
+            Box::new(CpuLikelihood::with_plan(Arc::clone(&plan), &data))
+        });
+        Self { plan, isa: isa::best(), group, scratch, single }
     }
 
     /// Selects another instruction set, which must be available on this machine.
@@ -152,6 +159,7 @@ impl CpuBatch {
     #[must_use]
     pub fn with_isa(mut self, isa: InstructionSet) -> Self {
         self.isa = isa::checked(isa);
+        self.single = self.single.map(|single| Box::new(single.with_isa(isa)));
         self
     }
 
@@ -188,6 +196,9 @@ impl CpuBatch {
     ) {
         let n_params = self.plan.n_params;
         assert_eq!(params.len(), nll.len() * n_params, "one parameter vector for each point");
+        if let Some(single) = &mut self.single {
+            return one_by_one::<GRADIENT>(single, data, params, (nll, gradient));
+        }
         match data {
             BatchDataSets::Shared(data) => self.group.set_data(&[data; LANES]),
             BatchDataSets::Each(data) => assert_eq!(data.len(), nll.len(), "one data set for each point"),
@@ -202,7 +213,7 @@ impl CpuBatch {
             let order = if GRADIENT { DerivativeOrder::Gradients } else { DerivativeOrder::Values };
             let rows = points.map(|point| &params[point * n_params..(point + 1) * n_params]);
             let in_domain = self.group.set_params(&self.plan.derived, &rows, order);
-            let Self { plan, isa, group, scratch } = self;
+            let Self { plan, isa, group, scratch, .. } = self;
             let value = dispatch(*isa, Evaluate::<GRADIENT> { plan, group, scratch });
             for (lane, nll) in nll.iter_mut().enumerate() {
                 let is_finite = in_domain[lane] && value.0[lane].is_finite();
@@ -252,6 +263,26 @@ impl Group {
             self.by_derived.iter_mut().zip(by_derived).for_each(|(to, from)| *to = from);
             self.points[lane].pull_back(derived, &self.by_derived, out);
         }
+    }
+}
+
+/// Evaluates one point after the other.
+fn one_by_one<const GRADIENT: bool>(
+    likelihood: &mut CpuLikelihood,
+    data: BatchDataSets<'_>,
+    params: &[f64],
+    (nll, gradient): (&mut [f64], &mut [f64]),
+) {
+    let n_params = likelihood.n_params();
+    for (point, nll) in nll.iter_mut().enumerate() {
+        if point == 0 || matches!(data, BatchDataSets::Each(_)) {
+            likelihood.set_data(data.of(point).data());
+        }
+        let range = point * n_params..(point + 1) * n_params;
+        *nll = match GRADIENT {
+            true => likelihood.nll_and_grad(&params[range.clone()], &mut gradient[range]),
+            false => likelihood.nll(&params[range]),
+        };
     }
 }
 
