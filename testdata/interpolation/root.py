@@ -47,8 +47,7 @@ for lo, hi in ((0.8, 1.3), (1.1, 0.95), (0.9, 0.85)):
         cases.append({"class": "PiecewiseInterpolation", "code": code, "nominal": 1.0, "lo": lo, "hi": hi,
                       "values": yields(1.0, lo, hi, code)})
 for nominal, lo, hi in ((50.0, 42.0, 61.0), (20.0, 23.0, 22.0)):
-    # The additive codes, of which 3 is taken for 2.
-    for code in (0, 2, 3, 4):
+    for code in range(7):
         cases.append({"class": "PiecewiseInterpolation", "code": code, "nominal": nominal, "lo": lo, "hi": hi,
                       "values": yields(nominal, lo, hi, code)})
 certificate = {"tool": "ROOT", "version": ROOT.__version__, "command": "python testdata/interpolation/root.py",

@@ -1,4 +1,5 @@
-//! First derivatives of the yields of a template with respect to the parameters that act on it.
+//! First derivatives of the yields of a template, and of their sum, with respect to the parameters
+//! that act on it.
 //!
 //! A yield is (nominal + Σ shifts) · Π factors (`expected`), and its derivative with respect to one
 //! factor is the product of everything else: products from the left and from the right, no
@@ -8,6 +9,8 @@ use crate::derived::{DerivativeOrder, DerivedPoint};
 use crate::expected::{shift, template_yields};
 use crate::interpolate::{Jet, NormSysFactor};
 use crate::model::Model;
+use crate::shape::{Shape, ShapePoint};
+use crate::yield_rules::{McStat, TemplateErrors};
 use std::ops::Range;
 
 /// The parameters of the columns of a matrix of derivatives.
@@ -36,6 +39,10 @@ impl DerivativeColumns {
                 let indices = &model.table(params)[model.part(starts, template)];
                 columns.shared.extend(indices.iter().flat_map(|&index| model.parameters_of(index)));
             }
+            columns.shared.extend(model.rules.scaling_params(template));
+            let mut mc_stats = model.rules.mc_stats.iter();
+            let is_of = |mc: &&McStat| mc.errors.iter().any(|part| part.template == template);
+            columns.per_bin.extend(mc_stats.by_ref().filter(is_of).map(|mc| mc.first_param));
             let firsts = model.part(layout.template_bin_factor, template);
             columns.per_bin.extend(&model.table(layout.bin_factor_param)[firsts]);
         }
@@ -99,7 +106,11 @@ pub fn derivatives(
     assert_eq!(out.len(), columns.len() * n_bins);
     out.fill(0.0);
     yields.copy_from_slice(&model.values(model.layout.nominal)[model.part(model.layout.template_cell, template)]);
-    shift(model, template, params, yields);
+    let shape = shape_derivatives(model, template, params);
+    match &shape {
+        Some((_, at)) => yields.copy_from_slice(&at.values[..n_bins]),
+        None => shift(model, template, params, yields),
+    }
     let factors = ScalarFactors::of(model, template, params);
     let firsts = &model.table(model.layout.bin_factor_param)[model.part(model.layout.template_bin_factor, template)];
     let gamma = |k: usize, bin: usize| params[firsts[k] as usize + bin];
@@ -119,13 +130,103 @@ pub fn derivatives(
             column[bin] += yields[bin] * factors.product * others;
         }
     }
-    add_shift_derivatives(model, template, params, &mut |param, bin, derivative| {
+    let mut add = |param, bin: usize, derivative: f64| {
         chain.each(param, |argument, rate| {
             out[columns.of_shared(argument) * n_bins + bin] += derivative * rate * factors.product * gammas[bin];
         });
-    });
+    };
+    match &shape {
+        Some((shape, at)) => add_shape_derivatives(shape, at, n_bins, &mut add),
+        None => add_shift_derivatives(model, template, params, &mut add),
+    }
     for (bin, y) in yields.iter_mut().enumerate() {
         *y *= (0..firsts.len()).fold(factors.product, |product, k| product * gamma(k, bin));
+    }
+    clip(model.rules.clip_samples, yields, out);
+}
+
+/// Replaces yields below `limit` by it, and their derivatives in `out` (columns × bins) by zero.
+fn clip(limit: Option<f64>, yields: &mut [f64], out: &mut [f64]) {
+    let (Some(limit), n_bins) = (limit, yields.len()) else { return };
+    for (bin, y) in yields.iter_mut().enumerate().filter(|(_, y)| **y < limit) {
+        *y = limit;
+        out.iter_mut().skip(bin).step_by(n_bins).for_each(|derivative| *derivative = 0.0);
+    }
+}
+
+/// Returns the shape of `template` at the extended point `params`, if it has a rule; where a rule is
+/// kinked at zero, its derivatives are the means of both sides'.
+fn shape_derivatives(model: &Model, template: usize, params: &[f64]) -> Option<(Shape, ShapePoint)> {
+    let shape = Shape::of(model, model.rules.shape(template)?);
+    let mut above = ShapePoint::new(&shape);
+    let mut below = above.clone();
+    let signed = |zero: f64| params.iter().map(|&x| if x == 0.0 { zero } else { x }).collect::<Vec<f64>>();
+    shape.evaluate::<true>(&signed(0.0), &mut above);
+    shape.evaluate::<true>(&signed(-0.0), &mut below);
+    above.jacobian.iter_mut().zip(&below.jacobian).for_each(|(a, b)| *a = 0.5 * (*a + b));
+    Some((shape, above))
+}
+
+/// Calls `add` with each parameter of `shape`, each bin, and the derivative there.
+fn add_shape_derivatives(shape: &Shape, at: &ShapePoint, n_bins: usize, add: &mut dyn FnMut(u32, usize, f64)) {
+    for (slot, &param) in shape.params.iter().enumerate() {
+        let row = &shape.row(&at.jacobian, slot)[..n_bins];
+        row.iter().enumerate().for_each(|(bin, derivative)| add(param, bin, *derivative));
+    }
+}
+
+/// Completes the sum of all templates of `channel` at `params` (P): adds the statistical
+/// uncertainties to `total` (its bins) and their derivatives to `out` (columns × bins), and replaces
+/// sums below the lowest.
+///
+/// # Panics
+/// If `columns` lacks a parameter of the channel, or a slice has another length.
+pub fn complete_sum(
+    model: &Model,
+    channel: usize,
+    params: &[f64],
+    columns: &DerivativeColumns,
+    sum: SumDerivatives<'_>,
+) {
+    let SumDerivatives { total, derivatives } = sum;
+    for mc_stat in model.rules.mc_stats_of(channel) {
+        add_mc_stat(model, mc_stat, params, columns, SumDerivatives { total, derivatives });
+    }
+    clip(model.rules.clip_bins, total, derivatives);
+}
+
+/// The sum of the templates of a channel, with its derivatives.
+#[derive(Debug)]
+pub struct SumDerivatives<'a> {
+    /// The sum in each bin.
+    pub total: &'a mut [f64],
+    /// Its derivatives (columns × bins).
+    pub derivatives: &'a mut [f64],
+}
+
+/// Adds ν √Σ(c e)² and its derivatives.
+fn add_mc_stat(model: &Model, mc: &McStat, params: &[f64], columns: &DerivativeColumns, sum: SumDerivatives<'_>) {
+    let n_bins = sum.total.len();
+    let (mut variances, mut halves) = (vec![0.0; n_bins], vec![0.0; columns.shared.len() * n_bins]);
+    for TemplateErrors { template, errors } in &mc.errors {
+        let chain = Chain::of(model, *template, params);
+        let factors = ScalarFactors::of(model, *template, &chain.at.extended);
+        variances.iter_mut().zip(errors).for_each(|(sum, error)| *sum += (factors.product * error).powi(2));
+        for (param, derivative, others) in factors.each() {
+            chain.each(param, |argument, rate| {
+                let row = &mut halves[columns.of_shared(argument) * n_bins..][..n_bins];
+                let slope = factors.product * derivative * others * rate;
+                row.iter_mut().zip(errors).for_each(|(half, error)| *half += slope * error * error);
+            });
+        }
+    }
+    for bin in (0..n_bins).filter(|&bin| variances[bin] > 0.0) {
+        let (root, nu) = (variances[bin].sqrt(), params[mc.first_param as usize + bin]);
+        sum.total[bin] += nu * root;
+        sum.derivatives[columns.of_per_bin(mc.first_param) * n_bins + bin] += root;
+        for (column, row) in halves.chunks_exact(n_bins).enumerate() {
+            sum.derivatives[column * n_bins + bin] += nu * row[bin] / root;
+        }
     }
 }
 
@@ -177,6 +278,7 @@ fn nonlinear_parameters(model: &Model, template: usize) -> Vec<u32> {
     let coefficients = scales.chain(of(layout.template_morphing, layout.morphing_param));
     let derived = coefficients.filter(|&index| index as usize >= model.n_params());
     let mut found: Vec<u32> = normsys.chain(of(layout.template_histosys, layout.histosys_param)).collect();
+    found.extend(model.rules.scaling_params(template));
     found.extend(derived.flat_map(|index| model.parameters_of(index)));
     found.sort_unstable();
     found.dedup();

@@ -13,7 +13,9 @@ use crate::parallel::{self, ExecutionContext};
 use crate::problem::Problem;
 use crate::propagate::Propagator;
 use crate::result::FitResult;
-use ns_core::sensitivity::{DerivativeColumns, Variations, derivatives, half_differences};
+use ns_core::sensitivity::{
+    DerivativeColumns, SumDerivatives, Variations, complete_sum, derivatives, half_differences,
+};
 use ns_core::{DataLikelihood, Model, SearchLikelihood};
 use serde::Serialize;
 use std::num::NonZeroUsize;
@@ -230,6 +232,10 @@ impl ChannelAt<'_> {
             }
             total.add(&part);
             visit(template, &part);
+        }
+        if !model.rules.is_empty() {
+            let sum = SumDerivatives { total: &mut total.yields, derivatives: &mut total.derivatives };
+            complete_sum(model, channel, params, columns, sum);
         }
         total
     }

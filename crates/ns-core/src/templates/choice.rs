@@ -83,6 +83,12 @@ pub enum InputError {
     /// The model has derived quantities, which the derivatives by templates do not know.
     #[error("templates of models with formulas or morphing cannot be inputs")]
     Formulas,
+    /// The model has rules of yields, which the derivatives by templates do not know.
+    #[error("templates of models with {what} cannot be inputs")]
+    YieldRules {
+        /// The rules.
+        what: &'static str,
+    },
     /// No channel has the sample.
     #[error("the model has no sample `{sample}`")]
     UnknownSample {
@@ -240,6 +246,9 @@ impl Inputs {
     pub fn new(model: &Model, selections: &[TemplateSelection]) -> Result<Self, InputError> {
         if model.has_formulas() {
             return Err(InputError::Formulas);
+        }
+        if let Some(what) = model.rules.name() {
+            return Err(InputError::YieldRules { what });
         }
         let mut chosen: Vec<Option<&TemplateVariations>> = vec![None; model.n_templates()];
         for selection in selections {

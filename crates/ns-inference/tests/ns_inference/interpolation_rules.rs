@@ -38,7 +38,7 @@ fn codes_of_root_give_its_factors_and_yields() {
     };
     let points = numbers(&table["points"]);
     let cases = table["cases"].as_array().expect("cases");
-    assert_eq!(cases.len(), 47);
+    assert_eq!(cases.len(), 53);
     for case in cases {
         let code = case["code"].as_u64().expect("a number") as u32;
         let [nominal, lo, hi] = ["nominal", "lo", "hi"].map(|key| case[key].as_f64().expect("a number"));
@@ -47,8 +47,7 @@ fn codes_of_root_give_its_factors_and_yields() {
             _ => InterpolationRule::from_piecewise_interpolation(code),
         };
         let rule = rule.expect("a code of ROOT").as_str();
-        // Multiplicative rules are for factors here.
-        let modifier = if nominal == 1.0 {
+        let modifier = if case["class"] == "FlexibleInterpVar" {
             json!({"name": "a", "type": "normsys", "data": {"lo": lo, "hi": hi}, "interpolation": rule})
         } else {
             let data = json!({"lo_data": [lo], "hi_data": [hi]});
@@ -100,11 +99,12 @@ fn a_scale_and_a_rule_are_of_one_modifier_only() {
 #[test]
 fn rules_that_models_do_not_have_are_refused_with_their_place() {
     let normsys = |name: &str, rule: &str| json!({"name": name, "type": "normsys", "data": {"lo": 0.9, "hi": 1.2}, "interpolation": rule});
-    let histosys = json!({"name": "a", "type": "histosys", "data": {"lo_data": [9.0], "hi_data": [11.0]}, "interpolation": "smooth_logarithm"});
+    let histosys = json!({"name": "a", "type": "histosys", "data": {"lo_data": [0.0], "hi_data": [11.0]}, "interpolation": "smooth_factor"});
     let refused = |modifiers: &[Value]| compiled(modifiers, 10.0).expect_err("not supported").to_string();
     assert_eq!(
         refused(&[histosys]),
-        "/channels/0/samples/0/modifiers/0/interpolation: a multiplicative interpolation of a histosys is not supported"
+        "/channels/0/samples/0/modifiers/0/interpolation: `smooth_factor` scales yields, but bin 0 has the nominal yield 10 \
+         and the variations 0 and 11"
     );
     assert_eq!(
         refused(&[normsys("a", "linear"), normsys("b", "quadratic")]),

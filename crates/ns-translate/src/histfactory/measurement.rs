@@ -12,7 +12,7 @@ use super::templates::Remark;
 use crate::place::DocumentPlace;
 
 /// The range of α in ROOT.
-const ALPHA_LIMIT: f64 = 5.0;
+pub(super) const ALPHA_LIMIT: f64 = 5.0;
 
 /// The highest value of Lumi in ROOT, in units of its nominal value.
 const LUMI_LIMIT: f64 = 10.0;

@@ -10,6 +10,7 @@
 //! them into a workspace, and `parameters` is what the former tell the latter.
 
 mod channel;
+mod clip;
 mod combination;
 mod element;
 mod error;
@@ -26,6 +27,7 @@ use ns_core::spec::{Channel, ModifierData, Observation, Workspace};
 use ns_core::{CompileError, CompileOptions, PoiChoice, compile};
 
 use self::channel::WrittenChannel;
+use self::clip::cut_off;
 use self::combination::{Combination, Input, WrittenMeasurement};
 use self::element::Node;
 pub use self::error::{HistFactoryError, HistFactoryProblem};
@@ -114,7 +116,8 @@ impl Reading {
             self.warn(remarks, name);
         }
         let observed = observed(&read, combination)?;
-        let channels = read.into_iter().map(|read| self.shared(read.channel)).collect();
+        let mut channels: Vec<Channel> = read.into_iter().map(|read| self.shared(read.channel)).collect();
+        channels.iter_mut().for_each(|channel| cut_off(channel, &measurements));
         let mut workspace = Workspace { channels, observations: Vec::new(), measurements };
         match observed {
             Some(observations) => workspace.observations = observations,

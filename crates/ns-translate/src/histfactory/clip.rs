@@ -1,0 +1,42 @@
+//! Cuts off templates at zero where ROOT does: in samples with a HistoSys, after its shifts.
+//!
+//! Only samples get the limit whose template can fall below zero within the ranges of the
+//! parameters: on the others it would have no effect.
+
+use ns_core::spec::{Channel, Measurement, ModifierData, Sample};
+
+use super::measurement::ALPHA_LIMIT;
+
+/// Sets the limit of the samples of `channel` whose templates can fall below zero in any of
+/// `measurements`.
+pub(super) fn cut_off(channel: &mut Channel, measurements: &[Measurement]) {
+    for sample in &mut channel.samples {
+        if falls_below_zero(sample, measurements) {
+            sample.template.clip = Some(0.0);
+        }
+    }
+}
+
+/// Returns whether shifts in one direction, each as far as its parameter goes, make a bin negative.
+/// Ranges end beyond one standard deviation, where interpolations are linear and largest.
+fn falls_below_zero(sample: &Sample, measurements: &[Measurement]) -> bool {
+    let mut lowest = sample.data.clone();
+    let mut has_histosys = false;
+    for modifier in &sample.modifiers {
+        let ModifierData::HistoSys { lo_data, hi_data } = &modifier.data else { continue };
+        has_histosys = true;
+        let reach = reach(&modifier.name, measurements);
+        for (bin, low) in lowest.iter_mut().enumerate() {
+            let shift = |varied: &[f64]| (varied[bin] - sample.data[bin]).abs();
+            *low -= reach * shift(lo_data).max(shift(hi_data));
+        }
+    }
+    has_histosys && lowest.iter().any(|low| *low < 0.0)
+}
+
+/// Returns how far from zero the parameter `name` goes.
+fn reach(name: &str, measurements: &[Measurement]) -> f64 {
+    let settings = measurements.iter().flat_map(|measurement| &measurement.parameters);
+    let bounds = settings.filter(|setting| setting.name == name).filter_map(|setting| setting.bounds.as_ref());
+    bounds.flatten().flatten().fold(ALPHA_LIMIT, |reach, end| reach.max(end.abs()))
+}
