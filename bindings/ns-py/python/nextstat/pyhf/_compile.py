@@ -22,14 +22,17 @@ _TYPES = ("histosys", "lumi", "normfactor", "normsys", "shapefactor", "shapesys"
 _DEFAULT_CODES = {"normsys": "code1", "histosys": "code0"}
 
 
-def compiled(spec, config):
+def compiled(spec, config, clip):
     """Returns the engine's model of `spec`, without parameter of interest: that is for callers to
-    choose.
+    choose. `clip` has the least yields, None for no limit.
     """
+    settings = {"poi": "", "parameters": [_setting(entry) for entry in spec.get("parameters", [])]}
+    if limits := {stage: float(least) for stage, least in clip.items() if least is not None}:
+        settings["clip"] = limits
     workspace = {
         "channels": [_channel(channel) for channel in spec["channels"]],
         "observations": [{"name": name, "data": [0.0] * n} for name, n in config.channel_nbins.items()],
-        "measurements": [{"name": "measurement", "config": {"poi": "", "parameters": [_setting(entry) for entry in spec.get("parameters", [])]}}],
+        "measurements": [{"name": "measurement", "config": settings}],
         "version": "1.0.0",
     }
     text = json.dumps(workspace, default=plain).encode()

@@ -171,8 +171,6 @@ class _MainModel:
         points = model._points(pars)
         if return_by_sample:
             yields = model._by_sample(points)
-        elif model._clips:
-            yields = model._clipped(points)
         else:
             yields = model._engine.expected_data(points, aux=False)
         return _rounded(yields if model.batch_size is not None else yields[0])
@@ -268,7 +266,7 @@ class Model:
     validate : bool
         Whether to check `spec` against the schema; what makes no model is refused anyway.
     clip_sample_data, clip_bin_data : float, optional
-        The least yield of a sample, and of a bin, for evaluations; fits do not clip.
+        The least yield of a sample, and of a bin.
     poi_name : str, optional
         The parameter of interest: ``"mu"`` if not given, None for none.
     modifier_settings : dict, optional
@@ -299,8 +297,8 @@ class Model:
             schema.validate(self.spec, self.schema, version=self.version)
         poi_name = config_kwargs.pop("poi_name", "mu")
         self._config = _ModelConfig(self.spec, **config_kwargs)
-        self._clips = (clip_sample_data, clip_bin_data) if (clip_sample_data, clip_bin_data) != (None, None) else None
-        if self._clips:
+        self._clip = {"samples": clip_sample_data, "bins": clip_bin_data}
+        if self._clip != {"samples": None, "bins": None}:
             log.warning(f"Clipping expected data: per bin of each sample below {clip_sample_data}, per bin below {clip_bin_data}")
         self._compile()
         self._config._read(self._engine, self.spec.get("parameters", []))
@@ -312,7 +310,7 @@ class Model:
         self.fullpdf_tv = _tensorviewer_from_sizes(sizes, ["main", "aux"], batch_size)
 
     def _compile(self):
-        self._engine = _compile.compiled(self.spec, self._config)
+        self._engine = _compile.compiled(self.spec, self._config, self._clip)
         self._floating = _internal.FloatingModel(self._engine)
 
     def __getstate__(self):
@@ -353,13 +351,7 @@ class Model:
         return data
 
     def _by_sample(self, points):
-        yields = self._floating.by_sample(points)
-        least = self._clips[0] if self._clips else None
-        return yields if least is None else np.maximum(yields, least)
-
-    def _clipped(self, points):
-        yields = self._by_sample(points).sum(axis=1)
-        return yields if self._clips[1] is None else np.maximum(yields, self._clips[1])
+        return self._floating.by_sample(points)
 
     def _shaped(self, values):
         """Returns one value a point: (batch,), or a number."""
@@ -369,8 +361,6 @@ class Model:
         """Returns expected data (B + K), or of the bins alone (B)."""
         if not include_auxdata:
             return self.expected_actualdata(pars)
-        if self._clips:
-            return np.concatenate([self.expected_actualdata(pars), self.expected_auxdata(pars)], axis=-1)
         return _rounded(self._shaped(self._engine.expected_data(self._points(pars))))
 
     def expected_actualdata(self, pars) -> Any:
@@ -384,8 +374,6 @@ class Model:
     def mainlogpdf(self, maindata, pars) -> Any:
         """Returns ln of the density of the counts `maindata` (B)."""
         maindata = np.atleast_2d(np.asarray(maindata, dtype=float))
-        if self._clips:
-            return self.main_model.make_pdf(pars).log_prob(maindata if self.batch_size is not None else maindata[0])
         aux = np.tile(self.config.auxdata, (len(maindata), 1))
         main, _ = self._floating.log_terms(self._points(pars), self._data(np.concatenate([maindata, aux], axis=1)))
         return _rounded(self._shaped(main))
@@ -416,9 +404,6 @@ class Model:
         array([-15.387627])
         """
         points, data = self._points(pars), self._data(data)
-        if self._clips:
-            main, aux = data[:, : self.config.nmaindata], data[:, self.config.nmaindata :]
-            return np.atleast_1d(self.mainlogpdf(main, points)) + _rounded(self._floating.log_terms(points, data)[1])
         if len(points) == 1 and len(data) > 1:
             points = np.tile(points, (len(data), 1))
         return _rounded(self._floating.log_density(points, data))
@@ -448,8 +433,6 @@ class Model:
 
     def _need_plain(self):
         """Raises `Unsupported` for settings that fits do not know."""
-        if self._clips:
-            raise exceptions.Unsupported("fits do not clip yields; make the model without `clip_sample_data` and `clip_bin_data`")
         if self.batch_size not in (None, 1):
             raise exceptions.Unsupported("a fit is of one data set; make the model without `batch_size`")
 
