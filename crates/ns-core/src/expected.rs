@@ -54,7 +54,7 @@ fn at_least<S: Scalar>(value: S, limit: Option<f64>) -> S {
     }
 }
 
-/// Scales, clips and normalises the shifted `yields` of a template.
+/// Scales the shifted `yields` of a template, clips and normalises them.
 pub(crate) fn reshape<S: Scalar>(rule: &ShapeRule, params: &[S], yields: &mut [S]) {
     for scaling in &rule.scaling {
         let param = &params[scaling.param as usize];

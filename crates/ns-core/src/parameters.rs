@@ -3,8 +3,8 @@
 //!
 //! Order and naming are pyhf's: sets by modifier kind (histosys, lumi, normfactor, normsys,
 //! shapefactor, shapesys, staterror, and then mcstat, which pyhf lacks), inside a kind by first
-//! appearance; a scalar set has the set's name, element i of a vector set is `name[i]`, of an mcstat
-//! `name_bini` as in Combine.
+//! appearance; a scalar set has the set's name, element i of a vector set is `name[i]`, of an
+//! mcstat `name_bini` as in Combine.
 
 use crate::constraint::Constraint;
 use crate::spec::ModifierKind;

@@ -154,8 +154,8 @@ fn clip(limit: Option<f64>, yields: &mut [f64], out: &mut [f64]) {
     }
 }
 
-/// Returns the shape of `template` at the extended point `params`, if it has a rule; where a rule is
-/// kinked at zero, its derivatives are the means of both sides'.
+/// Returns the shape of `template` at the extended point `params`, if it has a rule; where a rule
+/// is kinked at zero, its derivatives are the means of both sides'.
 fn shape_derivatives(model: &Model, template: usize, params: &[f64]) -> Option<(Shape, ShapePoint)> {
     let shape = Shape::of(model, model.rules.shape(template)?);
     let mut above = ShapePoint::new(&shape);
@@ -176,8 +176,8 @@ fn add_shape_derivatives(shape: &Shape, at: &ShapePoint, n_bins: usize, add: &mu
 }
 
 /// Completes the sum of all templates of `channel` at `params` (P): adds the statistical
-/// uncertainties to `total` (its bins) and their derivatives to `out` (columns × bins), and replaces
-/// sums below the lowest.
+/// uncertainties to `total` (its bins) and their derivatives to `out` (columns × bins), and
+/// replaces sums below the lowest.
 ///
 /// # Panics
 /// If `columns` lacks a parameter of the channel, or a slice has another length.
@@ -215,8 +215,8 @@ fn add_mc_stat(model: &Model, mc: &McStat, params: &[f64], columns: &DerivativeC
         for (param, derivative, others) in factors.each() {
             chain.each(param, |argument, rate| {
                 let row = &mut halves[columns.of_shared(argument) * n_bins..][..n_bins];
-                let slope = factors.product * derivative * others * rate;
-                row.iter_mut().zip(errors).for_each(|(half, error)| *half += slope * error * error);
+                let derivative = factors.product * derivative * others * rate;
+                row.iter_mut().zip(errors).for_each(|(half, error)| *half += derivative * error * error);
             });
         }
     }

@@ -257,8 +257,8 @@ impl Shape {
         self.total.is_some() && at.sum > 0.0
     }
 
-    /// Calls `add` with each pair i ≥ j of parameters, as slots, and Σ_b v_b ∂²S_b/∂i∂j at the point
-    /// `at`, which was evaluated with derivatives; `weights` is v, one for each bin.
+    /// Calls `add` with each pair i ≥ j of parameters, as slots, and Σ_b v_b ∂²S_b/∂i∂j at the
+    /// point `at`, which was evaluated with derivatives; `weights` is v, one for each bin.
     pub fn each_second(
         &self,
         at: &ShapePoint,

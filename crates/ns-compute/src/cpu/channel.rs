@@ -65,8 +65,8 @@ pub(crate) struct PointTerms {
     pub(crate) factors: NormSysValues,
     /// K, the product of scale and normsys factors of each template (T).
     pub(crate) scale: Vec<f64>,
-    /// Nominal yields with the morphing terms added, and templates with a shape, padded; empty if no
-    /// template has either.
+    /// Nominal yields with the morphing terms added, and templates with a shape, padded; empty if
+    /// no template has either.
     pub(crate) morphed: Vec<f64>,
     /// The templates with a shape.
     pub(crate) shapes: Vec<ShapePoint>,

@@ -115,8 +115,8 @@ impl Collected {
         Ok(())
     }
 
-    /// Adds the parameters of the statistical uncertainty of sums, or the bins that another sample of
-    /// the channel has uncertainties in.
+    /// Adds the parameters of the statistical uncertainty of sums, or the bins that another sample
+    /// of the channel has uncertainties in.
     fn add_mc_stat(&mut self, u: &Use<'_>) -> Result<(), CompileError> {
         let Some(&known) = self.by_name.get(&u.modifier.name) else {
             self.push(requirement(u));

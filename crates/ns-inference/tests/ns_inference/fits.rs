@@ -354,6 +354,7 @@ fn two_runs_give_the_same_bits() {
             gentle: false,
             terms: true,
             rules: true,
+            yield_rules: false,
         },
         Interpolation::default(),
     );

@@ -16,4 +16,5 @@ mod minima;
 mod rankings;
 mod scans;
 mod toys;
+mod yield_rules;
 mod yields;

@@ -266,6 +266,7 @@ fn rankings_do_not_depend_on_the_number_of_threads() {
         gentle: false,
         terms: true,
         rules: true,
+        yield_rules: false,
     };
     let model = random::model(11, shape, Interpolation::default());
     let alone = rank_with(&model, 1, &ns_inference::monitor::NoMonitor);

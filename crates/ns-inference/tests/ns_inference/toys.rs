@@ -249,6 +249,7 @@ fn toys_do_not_depend_on_threads_batches_or_ranges() {
         gentle: false,
         terms: true,
         rules: true,
+        yield_rules: false,
     };
     let model = ns_testkit::random::model(17, shape, Interpolation::default());
     let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());

@@ -125,6 +125,7 @@ fn any_number_of_threads_gives_the_same_bits() {
             gentle: false,
             terms: true,
             rules: true,
+            yield_rules: false,
         },
         Interpolation::default(),
     );

@@ -344,7 +344,7 @@ impl Described<'_> {
     fn per_bin(&self, name: &str, contributions: &[Contribution<'_>]) -> Option<MapProblem> {
         let used = contributions.iter().filter(|found| !found.used.kinds.is_empty());
         let used: Vec<&Contribution<'_>> = used.collect();
-        let kinds = [ModifierKind::StatError, ModifierKind::ShapeSys, ModifierKind::ShapeFactor];
+        let kinds = [ModifierKind::StatError, ModifierKind::ShapeSys, ModifierKind::ShapeFactor, ModifierKind::McStat];
         let kind = kinds.into_iter().find(|kind| used.iter().any(|found| found.used.kinds.contains(kind)))?;
         let mut channels: Vec<(usize, String)> = Vec::new();
         for found in &used {
