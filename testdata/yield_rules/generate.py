@@ -128,7 +128,7 @@ def combine(is_logarithmic):
 
 
 cases = {
-    "clipped_samples": clipped({"samples": 0.05}),
+    "clipped_samples": clipped({"samples": 0.0}),
     "clipped_bins": clipped({"bins": 0.3}),
     "clipped_both": clipped({"samples": 0.0, "bins": 0.1}),
     "morphing": combine(False),

@@ -5,3 +5,4 @@ mod formulas;
 mod nonlinearity;
 mod sensitivity;
 mod templates;
+mod yield_rules;

@@ -126,3 +126,14 @@ fn terms_that_kernels_do_not_have_are_refused_by_name() {
         assert_eq!(error.hint().as_deref(), Some("the CPU can do it"));
     }
 }
+
+#[test]
+fn rules_of_yields_are_refused_by_name() {
+    let errors = ns_core::spec::ModifierData::McStat(vec![1.0]);
+    let modifiers = [("mu", NormFactor), ("stat", errors)];
+    let model = small::model(vec![region("c", vec![sample("signal", &[5.0], &modifiers)], &[6.0])], Vec::new());
+    for tested in devices() {
+        let error = DeviceSession::new(&tested.device, &model).expect_err("kernels have no such term");
+        assert!(error.to_string().contains("mcstat modifiers"), "{error}");
+    }
+}
