@@ -128,6 +128,8 @@ def test_clipping(clip):
         close(a.expected_data(point), b.expected_data(point))
         with np.errstate(all="ignore"):
             close(np.nan_to_num(a.logpdf(point, data_of(a, "correlated"))), np.nan_to_num(b.logpdf(point, data_of(b, "correlated"))))
+    theirs, mine = (package.infer.mle.fit(data_of(model, "correlated"), model, return_fitted_val=True)[1] for package, model in ((pyhf, a), (ours, b)))
+    assert mine <= theirs + 1e-7 and theirs - mine < 5e-3
 
 @names
 @pytest.mark.parametrize("mu", [None, 0.0, 1.3])

@@ -214,7 +214,7 @@ fn modifiers_are_checked_in_any_order_of_their_keys() {
             "\"normfactor\"",
             "\"jes\"",
             "unknown modifier type `jes` at `/channels/0/samples/0/modifiers/0/type` (line 3, column 28)",
-            "the types are `histosys`, `lumi`, `normfactor`, `formula`, `morphing`, `normsys`, `shapefactor`, `shapesys`, `staterror`",
+            "the types are `histosys`, `lumi`, `normfactor`, `formula`, `morphing`, `normsys`, `shapefactor`, `shapesys`, `staterror`, `mcstat`",
         ),
         (
             "{\"lo\": 0.9, \"hi\": 1.1}",

@@ -45,6 +45,9 @@ def compiled(spec, config, clip):
 
 
 def _channel(channel):
+    for sample in channel["samples"]:
+        if own := [key for key in ("clip", "normalize") if key in sample]:
+            raise exceptions.InvalidModel(f"pyhf has no `{own[0]}` of a single sample, which `{sample['name']}` has")
     samples = [
         {"name": sample["name"], "data": sample["data"], "modifiers": [_modifier(modifier) for modifier in sample["modifiers"]]}
         for sample in channel["samples"]
