@@ -186,13 +186,12 @@ pub fn complete_sum(
     channel: usize,
     params: &[f64],
     columns: &DerivativeColumns,
-    sum: SumDerivatives<'_>,
+    sum: &mut SumDerivatives<'_>,
 ) {
-    let SumDerivatives { total, derivatives } = sum;
     for mc_stat in model.rules.mc_stats_of(channel) {
-        add_mc_stat(model, mc_stat, params, columns, SumDerivatives { total, derivatives });
+        add_mc_stat(model, mc_stat, params, columns, sum);
     }
-    clip(model.rules.clip_bins, total, derivatives);
+    clip(model.rules.clip_bins, sum.total, sum.derivatives);
 }
 
 /// The sum of the templates of a channel, with its derivatives.
@@ -205,7 +204,7 @@ pub struct SumDerivatives<'a> {
 }
 
 /// Adds ν √Σ(c e)² and its derivatives.
-fn add_mc_stat(model: &Model, mc: &McStat, params: &[f64], columns: &DerivativeColumns, sum: SumDerivatives<'_>) {
+fn add_mc_stat(model: &Model, mc: &McStat, params: &[f64], columns: &DerivativeColumns, sum: &mut SumDerivatives<'_>) {
     let n_bins = sum.total.len();
     let (mut variances, mut halves) = (vec![0.0; n_bins], vec![0.0; columns.shared.len() * n_bins]);
     for TemplateErrors { template, errors } in &mc.errors {

@@ -234,7 +234,7 @@ impl ChannelAt<'_> {
             visit(template, &part);
         }
         if !model.rules.is_empty() {
-            let sum = SumDerivatives { total: &mut total.yields, derivatives: &mut total.derivatives };
+            let sum = &mut SumDerivatives { total: &mut total.yields, derivatives: &mut total.derivatives };
             complete_sum(model, channel, params, columns, sum);
         }
         total

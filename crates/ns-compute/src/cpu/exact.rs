@@ -10,7 +10,7 @@
 use super::channel::{PointTerms, Site, TileWork};
 use super::nonzero;
 use super::plan::{BinFactorTarget, BinFactorUse, ChannelPlan, ModelPlan, TemplatePlan};
-use super::rules::RuleSums;
+use super::rules::{RuleSums, ShapeSite};
 use ns_core::Arrowhead;
 
 /// Sums over the bins of a channel, per template and per histosys modifier.
@@ -146,7 +146,7 @@ impl SecondDerivatives {
             self.shift[plan.morphs[m].slot as usize] += self.morphing[m];
         }
         if let Some(shape) = template.shape {
-            self.rules.collect_shape(&plan.shapes[shape], shape, &point.shapes[shape], &mut self.shift);
+            self.rules.collect_shape(ShapeSite::of(plan, point, shape), &mut self.shift);
         }
     }
 
@@ -156,7 +156,7 @@ impl SecondDerivatives {
         let template = &plan.templates[t];
         let positions = &plan.template_positions[template.positions.clone()];
         if let Some(shape) = template.shape {
-            self.rules.finish_shape(&plan.shapes[shape], shape, &point.shapes[shape], (positions, out));
+            self.rules.finish_shape(ShapeSite::of(plan, point, shape), positions, out);
         }
         let (weight, g) = (self.rules.variances[t], out.partition.n_global());
         for e in template.normsys.clone() {

@@ -27,6 +27,22 @@ pub(crate) struct ShapePlan {
     pub(crate) slots: Vec<u32>,
 }
 
+/// A template with a shape, at a point.
+#[derive(Clone, Copy)]
+pub(super) struct ShapeSite<'a> {
+    plan: &'a ShapePlan,
+    at: &'a ShapePoint,
+    /// Its place among the plan's shapes.
+    index: usize,
+}
+
+impl<'a> ShapeSite<'a> {
+    /// Returns the shape at place `index`.
+    pub(super) fn of(plan: &'a ModelPlan, point: &'a PointTerms, index: usize) -> Self {
+        Self { plan: &plan.shapes[index], at: &point.shapes[index], index }
+    }
+}
+
 /// A statistical uncertainty of a channel's sums.
 #[derive(Debug, Clone)]
 pub(crate) struct McStatPlan {
@@ -257,24 +273,20 @@ impl RuleSums {
     }
 
     /// Adds Σ_b w K Πγ S_i to `shift`, over the template's positions.
-    pub(super) fn collect_shape(&self, plan: &ShapePlan, shape: usize, at: &ShapePoint, shift: &mut [f64]) {
+    pub(super) fn collect_shape(&self, site: ShapeSite<'_>, shift: &mut [f64]) {
+        let ShapeSite { plan, at, index } = site;
         for (slot, &position) in plan.slots.iter().enumerate() {
             let rates = plan.shape.row(&at.jacobian, slot);
-            shift[position as usize] += rates.iter().zip(&self.weights[shape]).map(|(rate, w)| rate * w).sum::<f64>();
+            shift[position as usize] += rates.iter().zip(&self.weights[index]).map(|(rate, w)| rate * w).sum::<f64>();
         }
     }
 
-    /// Adds Σ_b w K Πγ S_ij to the global block.
-    pub(super) fn finish_shape(
-        &mut self,
-        plan: &ShapePlan,
-        shape: usize,
-        at: &ShapePoint,
-        (positions, out): (&[u32], &mut Arrowhead),
-    ) {
+    /// Adds Σ_b w K Πγ S_ij to the global block; `positions` are those of the template.
+    pub(super) fn finish_shape(&mut self, site: ShapeSite<'_>, positions: &[u32], out: &mut Arrowhead) {
+        let ShapeSite { plan, at, index } = site;
         let g = out.partition.n_global();
         let position = |slot: usize| positions[plan.slots[slot] as usize] as usize;
-        plan.shape.each_second(at, &self.weights[shape], &mut self.scratch, |i, j, value| {
+        plan.shape.each_second(at, &self.weights[index], &mut self.scratch, |i, j, value| {
             out.global[position(j) * g + position(i)] += value;
         });
     }

@@ -94,7 +94,7 @@ fn sums_of_yields_have_the_derivatives_of_expected_counts() {
                 total.iter_mut().zip(&part).for_each(|(sum, y)| *sum += y);
                 rates.iter_mut().zip(&part_rates).for_each(|(sum, rate)| *sum += rate);
             }
-            let sum = SumDerivatives { total: &mut total, derivatives: &mut rates };
+            let sum = &mut SumDerivatives { total: &mut total, derivatives: &mut rates };
             complete_sum(&model, channel, &params, &columns, sum);
             for (bin, b) in bins.clone().enumerate() {
                 assert_close(total[bin], reference[b].value, 1e-12, "sum");

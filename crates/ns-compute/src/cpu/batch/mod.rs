@@ -197,7 +197,7 @@ impl CpuBatch {
         let n_params = self.plan.n_params;
         assert_eq!(params.len(), nll.len() * n_params, "one parameter vector for each point");
         if let Some(single) = &mut self.single {
-            return one_by_one::<GRADIENT>(single, data, params, (nll, gradient));
+            return one_by_one::<GRADIENT>(single, data, params, nll, gradient);
         }
         match data {
             BatchDataSets::Shared(data) => self.group.set_data(&[data; LANES]),
@@ -271,7 +271,8 @@ fn one_by_one<const GRADIENT: bool>(
     likelihood: &mut CpuLikelihood,
     data: BatchDataSets<'_>,
     params: &[f64],
-    (nll, gradient): (&mut [f64], &mut [f64]),
+    nll: &mut [f64],
+    gradient: &mut [f64],
 ) {
     let n_params = likelihood.n_params();
     for (point, nll) in nll.iter_mut().enumerate() {
