@@ -58,16 +58,17 @@ impl Directory {
         Ok(Self { keys, by_name })
     }
 
-    /// Returns the key that `step` names: the highest cycle of that name, or the cycle after `;`.
+    /// Returns the key that `step` names: the first of that name, as ROOT does, or the cycle after
+    /// `;`. ROOT lists the highest cycle first; other programs do not.
     ///
     /// A name that is there as it is written comes first, so that one with a semicolon is found.
     pub(crate) fn find(&self, step: &str) -> Option<&Key> {
         let of_name = |name: &str| self.by_name.get(name).into_iter().flatten().map(|&index| &self.keys[index]);
-        let newest = |name: &str| of_name(name).max_by_key(|key| key.cycle);
-        newest(step).or_else(|| {
+        let first = |name: &str| of_name(name).next();
+        first(step).or_else(|| {
             let (name, cycle) = step.rsplit_once(';')?;
             if cycle == "*" {
-                return newest(name);
+                return first(name);
             }
             let cycle: i16 = cycle.parse().ok()?;
             of_name(name).find(|key| key.cycle == cycle)

@@ -75,8 +75,8 @@ impl RootFile {
 
     /// Reads the histogram `path`: names of directories and of the histogram, separated by `/`.
     ///
-    /// Of several objects with one name the one with the highest cycle is read, unless the name
-    /// ends in a cycle: `dir/name;2`.
+    /// Of several objects with one name the first in the list of keys is read, as ROOT does, unless
+    /// the name ends in a cycle: `dir/name;2`. In files that ROOT wrote, it has the highest cycle.
     ///
     /// # Errors
     ///
