@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &GradientsArgs) -> Result<(), Box<dyn Error>> {
     let small = compile(&workspace(Kind::Gammas, 8, 4), &CompileOptions::default())?;
     let published = arguments.data.join("workspaces/atlas_tHu_fcnc.json");
     let (name, large) = if published.is_file() {
-        let request = LoadRequest { workspace: DocumentSource::Path(published), patches: Vec::new(), patchset: None };
+        let request = LoadRequest::new(DocumentSource::Path(published));
         ("atlas_tHu_fcnc", compile(&load(&request)?, &CompileOptions::default())?)
     } else {
         ("generated", compile(&workspace(Kind::Gammas, 184, 41), &CompileOptions::default())?)

@@ -133,7 +133,7 @@ pub use ns_inference::monitor::{Monitor, NoMonitor};
 pub use ns_inference::scan::ScanValues;
 pub use ns_inference::test_statistic::TestStatistic;
 pub use ns_inference::yields::YieldPropagation;
-pub use ns_translate::{DocumentSource, LoadRequest, NumberTable};
+pub use ns_translate::{CardOptions, DocumentSource, LoadRequest, NumberTable};
 
 /// The examples of `docs/rust.md`, run as tests.
 #[cfg(doctest)]

@@ -1,5 +1,6 @@
 //! The one error of the crate for callers that handle all documents alike. Each module has its own.
 
+use crate::combine::CardError;
 use crate::digest::DigestError;
 use crate::histfactory::HistFactoryError;
 use crate::json::JsonError;
@@ -36,6 +37,9 @@ pub enum DocumentError {
     /// HistFactory XML that is invalid, or a histogram that it names.
     #[error(transparent)]
     HistFactory(#[from] HistFactoryError),
+    /// A data card of Combine that is invalid, or a template that it names.
+    #[error(transparent)]
+    Card(#[from] CardError),
     /// A JSON patch that is invalid or does not fit.
     #[error(transparent)]
     Patch(#[from] PatchError),
@@ -63,6 +67,7 @@ impl DocumentError {
         match self {
             named @ (Self::Source(_) | Self::InFile { .. }) => named,
             Self::HistFactory(error) if error.is_in_file() => Self::HistFactory(error),
+            Self::Card(error) if error.is_in_file() => Self::Card(error),
             other => Self::InFile { name: name.to_owned(), source: Box::new(other) },
         }
     }
@@ -89,6 +94,7 @@ impl DocumentError {
             Self::InFile { source, .. } => source.place(),
             Self::Pyhf(error) => error.place(),
             Self::HistFactory(error) => error.place(),
+            Self::Card(error) => error.place(),
             Self::Patch(error) => error.place(),
             Self::PatchSet(error) => error.place(),
             Self::Points(error) => error.place(),
@@ -116,6 +122,7 @@ impl DocumentError {
             Self::Source(error) => error.hint(),
             Self::Pyhf(error) => error.hint(),
             Self::HistFactory(error) => error.hint(),
+            Self::Card(error) => error.hint(),
             Self::Patch(error) => error.hint(),
             Self::PatchSet(error) => error.hint(),
             Self::Digest(error) => error.hint(),

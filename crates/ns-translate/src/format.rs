@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use ns_core::spec::Workspace;
 
+use crate::combine::{self, CardError, CardOptionError, CardOptions, LabelledCard, ReadCard};
 use crate::error::DocumentError;
 use crate::histfactory::{self, ReadCombination};
 use crate::json::python_json;
@@ -15,8 +16,8 @@ use crate::pyhf;
 use crate::source::DocumentSource;
 
 /// Reads a workspace from the bytes of a document. The origin is for formats whose documents name
-/// further files.
-type Reader = fn(&[u8], &DocumentSource) -> Result<ReadDocument, DocumentError>;
+/// further files, the options for data cards.
+type Reader = fn(&[u8], &DocumentSource, &CardOptions) -> Result<ReadDocument, DocumentError>;
 
 /// A workspace that was read from a document, and what there is to say about it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -41,6 +42,12 @@ impl From<ReadCombination> for ReadDocument {
     }
 }
 
+impl From<ReadCard> for ReadDocument {
+    fn from(read: ReadCard) -> Self {
+        Self { workspace: read.workspace, files: read.files, warnings: read.warnings }
+    }
+}
+
 /// Returns the text of a document that describes a workspace.
 type Writer = fn(&Workspace) -> String;
 
@@ -50,8 +57,9 @@ impl DocumentKind {
     fn reader(self) -> Option<Reader> {
         match self {
             // The reader of workspaces says what a model lacks.
-            Self::Workspace | Self::Model => Some(|bytes, _| Ok(pyhf::read_workspace(bytes)?.into())),
-            Self::HistFactory => Some(|bytes, origin| Ok(histfactory::read(bytes, origin)?.into())),
+            Self::Workspace | Self::Model => Some(|bytes, _, _| Ok(pyhf::read_workspace(bytes)?.into())),
+            Self::HistFactory => Some(|bytes, origin, _| Ok(histfactory::read(bytes, origin)?.into())),
+            Self::Card => Some(|bytes, origin, options| Ok(combine::read(bytes, origin, options)?.into())),
             Self::Patch | Self::PatchSet | Self::Hs3 => None,
         }
     }
@@ -63,14 +71,14 @@ impl DocumentKind {
                 let document = pyhf::write_workspace(workspace);
                 python_json(&document).unwrap_or_else(|error| unreachable!("all keys are text: {error}"))
             }),
-            Self::Model | Self::Patch | Self::PatchSet | Self::Hs3 | Self::HistFactory => None,
+            Self::Model | Self::Patch | Self::PatchSet | Self::Hs3 | Self::HistFactory | Self::Card => None,
         }
     }
 
     /// Returns whether documents of this kind are JSON, as patches and digests need them.
     #[must_use]
     pub fn is_json(self) -> bool {
-        self != Self::HistFactory
+        !matches!(self, Self::HistFactory | Self::Card)
     }
 
     /// Returns whether [`read_document`] reads documents of this kind.
@@ -105,10 +113,37 @@ impl DocumentKind {
 /// assert_eq!(error.to_string(), "expected a pyhf workspace, found a JSON patch");
 /// ```
 pub fn read_document(bytes: &[u8], origin: &DocumentSource) -> Result<ReadDocument, DocumentError> {
-    match DocumentKind::recognize(bytes).and_then(DocumentKind::reader) {
-        Some(read) => read(bytes, origin),
+    read_document_with(bytes, origin, &CardOptions::default())
+}
+
+/// Reads a workspace as [`read_document`] does, a data card as `options` say.
+///
+/// # Errors
+///
+/// Those of the reader, without the name of the file; options for cards with another document.
+pub fn read_document_with(
+    bytes: &[u8],
+    origin: &DocumentSource,
+    options: &CardOptions,
+) -> Result<ReadDocument, DocumentError> {
+    let kind = DocumentKind::recognize(bytes);
+    if !options.is_default() && kind != Some(DocumentKind::Card) {
+        let found = kind.map_or_else(|| "another one".to_owned(), |kind| kind.to_string());
+        return Err(CardError::from(CardOptionError::NotACard { found }).into());
+    }
+    match kind.and_then(DocumentKind::reader) {
+        Some(read) => read(bytes, origin, options),
         None => Ok(pyhf::read_workspace(bytes)?.into()),
     }
+}
+
+/// Reads several data cards of Combine as one, as `combineCards.py` joins them.
+///
+/// # Errors
+///
+/// Those of the reader with the name of the card, and what the cards do not agree about.
+pub fn read_joined_cards(cards: &[LabelledCard], options: &CardOptions) -> Result<ReadDocument, DocumentError> {
+    Ok(combine::read_joined(cards, options)?.into())
 }
 
 /// Returns the text of a document of kind `kind` that describes `workspace`, or `None` if such

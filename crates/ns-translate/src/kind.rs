@@ -26,6 +26,8 @@ pub enum DocumentKind {
     Hs3,
     /// A combination in HistFactory XML, which names further files.
     HistFactory,
+    /// A data card of Combine.
+    Card,
 }
 
 /// What is known of a kind without reading it.
@@ -41,7 +43,7 @@ struct KindTraits {
     hint: &'static str,
 }
 
-const KINDS: [KindTraits; 6] = [
+const KINDS: [KindTraits; 7] = [
     KindTraits {
         kind: DocumentKind::Workspace,
         name: "a pyhf workspace",
@@ -86,6 +88,14 @@ const KINDS: [KindTraits; 6] = [
         keys: &[],
         hint: "name the combination in the place of the workspace",
     },
+    KindTraits {
+        kind: DocumentKind::Card,
+        name: "a data card of Combine",
+        is_list: false,
+        // Cards have lines instead of keys.
+        keys: &[],
+        hint: "name the card in the place of the workspace",
+    },
 ];
 
 /// Bytes at the beginning of a document within which its kind is recognised.
@@ -94,7 +104,7 @@ const OPENING: usize = 1 << 16;
 impl DocumentKind {
     /// Every kind.
     pub const ALL: [Self; KINDS.len()] =
-        [Self::Workspace, Self::Model, Self::Patch, Self::PatchSet, Self::Hs3, Self::HistFactory];
+        [Self::Workspace, Self::Model, Self::Patch, Self::PatchSet, Self::Hs3, Self::HistFactory, Self::Card];
 
     fn traits(self) -> &'static KindTraits {
         &KINDS[self as usize]
@@ -103,9 +113,9 @@ impl DocumentKind {
     /// Returns the kind that the first 64 kB of a document indicate, or `None` if they indicate
     /// none.
     ///
-    /// A document that begins with `<` is XML. Otherwise the first key that belongs to one kind
-    /// decides. A pyhf model is a [`Self::Workspace`] here,
-    /// because only what it lacks distinguishes it.
+    /// A document that begins with `<` is XML, and one with lines of a data card is a card.
+    /// Otherwise the first key that belongs to one kind decides. A pyhf model is a
+    /// [`Self::Workspace`] here, because only what it lacks distinguishes it.
     ///
     /// # Example
     ///
@@ -116,13 +126,17 @@ impl DocumentKind {
     /// assert_eq!(recognized, Some(DocumentKind::Workspace));
     /// let recognized = DocumentKind::recognize(br#"[{"op": "remove", "path": "/channels/0"}]"#);
     /// assert_eq!(recognized, Some(DocumentKind::Patch));
-    /// assert_eq!(DocumentKind::recognize(b"imax 1"), None);
+    /// assert_eq!(DocumentKind::recognize(b"imax 1 channel"), Some(DocumentKind::Card));
+    /// assert_eq!(DocumentKind::recognize(b"channels: []"), None);
     /// ```
     #[must_use]
     pub fn recognize(bytes: &[u8]) -> Option<Self> {
         let opening = text::valid_opening(&bytes[..bytes.len().min(OPENING)]);
         if opening.trim_start().starts_with('<') {
             return Some(Self::HistFactory);
+        }
+        if !opening.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']) && is_card(opening) {
+            return Some(Self::Card);
         }
         first_keys(opening, |is_list, key| {
             let found = KINDS.iter().find(|kind| kind.is_list == is_list && kind.keys.contains(&key))?;
@@ -164,6 +178,18 @@ impl DocumentKind {
             _ => Ok(()),
         }
     }
+}
+
+/// The first words of lines that only data cards have.
+const CARD_WORDS: [&str; 5] = ["imax", "jmax", "kmax", "process", "rate"];
+
+/// Returns whether a text that is neither JSON nor XML is a card: some line begins with a word of
+/// cards, and has more.
+fn is_card(opening: &str) -> bool {
+    opening.lines().any(|line| {
+        let mut words = line.split_whitespace();
+        words.next().is_some_and(|first| CARD_WORDS.contains(&first)) && words.next().is_some()
+    })
 }
 
 fn has_key(node: &JsonNode<'_>, key: &str) -> bool {

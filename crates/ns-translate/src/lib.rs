@@ -1,5 +1,5 @@
-//! Reads documents to workspaces and writes them back: pyhf JSON, HistFactory XML, JSON patches,
-//! patch sets, digests and files of toys.
+//! Reads documents to workspaces and writes them back: pyhf JSON, HistFactory XML, data cards of
+//! Combine, JSON patches, patch sets, digests and files of toys.
 //!
 //! [`load`] is the usual entry point: it reads a workspace from a file or standard input,
 //! compressed or not, and applies its patches. The result is an [`ns_core::spec::Workspace`], as
@@ -55,7 +55,7 @@
 //! | entry points | `load` over `format`, the table of readers and writers |
 //! | all errors | `error` |
 //! | documents of several parts | `patchset`, `workspace` |
-//! | workspaces and patches | `histfactory`, `patch`, `pyhf` |
+//! | workspaces and patches | `combine` (data cards), `histfactory`, `patch`, `pyhf` |
 //! | a text with its digest | `document_text` |
 //! | documents | `digest`, `fits`, `kind` (how each is recognised), `number_table`, `points`, `toys` |
 //! | syntax | `xml`, `yaml`, then `json` |
@@ -70,6 +70,7 @@ pub mod toys;
 pub mod whole_file;
 pub mod workspace;
 
+mod combine;
 mod document_text;
 mod error;
 mod fits;
@@ -88,15 +89,17 @@ mod text;
 mod xml;
 mod yaml;
 
+pub use combine::{CardCause, CardError, CardOptionError, CardOptions, CardProblem, LabelledCard};
 pub use document_text::DocumentText;
 pub use error::DocumentError;
 pub use fits::{FitDocument, FitOrigin, fit_checksums, read_fit};
-pub use format::{ReadDocument, read_document, write_document};
+pub use format::{ReadDocument, read_document, read_document_with, read_joined_cards, write_document};
 pub use histfactory::{HistFactoryError, HistFactoryProblem};
 pub use json::{FoundValue, JsonError, SyntaxProblem, python_json};
 pub use kind::{DocumentKind, WrongDocumentError};
 pub use load::{
-    LoadRequest, LoadedWorkspace, WorkspaceText, load, load_document, load_document_with, read_workspace_text,
+    LoadRequest, LoadedWorkspace, WorkspaceText, join_cards, load, load_document, load_document_with,
+    read_workspace_text, read_workspace_text_with,
 };
 pub use message::full_message;
 pub use number_table::{NumberTable, NumberTableError, read_number_table};

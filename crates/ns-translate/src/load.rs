@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use ns_core::spec::Workspace;
 use serde_json::Value;
 
+use crate::combine::{CardOptions, LabelledCard};
 use crate::document_text::DocumentText;
 use crate::error::DocumentError;
-use crate::format::{ReadDocument, read_document, write_document};
+use crate::format::{ReadDocument, read_document_with, read_joined_cards, write_document};
 use crate::kind::DocumentKind;
 use crate::patch::{self, Patch};
 use crate::patchset::{PatchSet, PatchSetError};
@@ -15,7 +16,7 @@ use crate::pyhf;
 use crate::source::{DocumentSource, name_of, read_bytes};
 
 /// A workspace, and the patches to apply before it is read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LoadRequest {
     /// The workspace.
     pub workspace: DocumentSource,
@@ -24,13 +25,15 @@ pub struct LoadRequest {
     /// A patch set, and the name of its patch to apply first, to the workspace that the set was
     /// made for.
     pub patchset: Option<(PathBuf, String)>,
+    /// How a data card of Combine is read.
+    pub card: CardOptions,
 }
 
 impl LoadRequest {
     /// Returns the request for a workspace without patches.
     #[must_use]
     pub fn new(workspace: DocumentSource) -> Self {
-        Self { workspace, patches: Vec::new(), patchset: None }
+        Self { workspace, patches: Vec::new(), patchset: None, card: CardOptions::default() }
     }
 }
 
@@ -74,18 +77,41 @@ pub struct WorkspaceText {
 ///
 /// A document that cannot be read. JSON is not parsed.
 pub fn read_workspace_text(source: &DocumentSource) -> Result<WorkspaceText, DocumentError> {
+    read_workspace_text_with(source, &CardOptions::default())
+}
+
+/// Reads several data cards as one workspace, and returns its text as pyhf JSON.
+///
+/// # Errors
+///
+/// As [`read_joined_cards`].
+pub fn join_cards(cards: &[LabelledCard], options: &CardOptions) -> Result<WorkspaceText, DocumentError> {
+    let read = read_joined_cards(cards, options)?;
+    Ok(WorkspaceText { bytes: pyhf_text(&read), warnings: read.warnings })
+}
+
+/// Reads a text as [`read_workspace_text`] does, a data card as `card` says.
+///
+/// # Errors
+///
+/// As [`read_workspace_text`]; options for cards with another document.
+pub fn read_workspace_text_with(source: &DocumentSource, card: &CardOptions) -> Result<WorkspaceText, DocumentError> {
     let bytes = read_bytes(source)?;
-    Ok(match read_unless_json(&bytes, source)? {
+    Ok(match read_unless_json(&bytes, source, card)? {
         None => WorkspaceText { bytes, warnings: Vec::new() },
         Some(read) => WorkspaceText { bytes: pyhf_text(&read), warnings: read.warnings },
     })
 }
 
 /// Reads a document of a kind that is not JSON; returns `None` for all others.
-fn read_unless_json(bytes: &[u8], source: &DocumentSource) -> Result<Option<ReadDocument>, DocumentError> {
+fn read_unless_json(
+    bytes: &[u8],
+    source: &DocumentSource,
+    card: &CardOptions,
+) -> Result<Option<ReadDocument>, DocumentError> {
     match DocumentKind::recognize(bytes) {
-        Some(kind) if !kind.is_json() => {
-            read_document(bytes, source).map(Some).map_err(|error| error.in_file(&source.name()))
+        Some(kind) if !kind.is_json() || !card.is_default() => {
+            read_document_with(bytes, source, card).map(Some).map_err(|error| error.in_file(&source.name()))
         }
         _ => Ok(None),
     }
@@ -139,7 +165,7 @@ pub fn load_document_with(
 ) -> Result<LoadedWorkspace, DocumentError> {
     let name = request.workspace.name();
     let bytes = read_bytes(&request.workspace)?;
-    let converted = read_unless_json(&bytes, &request.workspace)?;
+    let converted = read_unless_json(&bytes, &request.workspace, &request.card)?;
     if request.patches.is_empty() && request.patchset.is_none() {
         return load_unpatched(request, bytes, converted, begin);
     }
@@ -170,7 +196,7 @@ fn load_unpatched(
     begin(&document);
     let read = match converted {
         Some(read) => Ok(read),
-        None => read_document(document.bytes(), &request.workspace),
+        None => read_document_with(document.bytes(), &request.workspace, &request.card),
     };
     let ReadDocument { workspace, files, warnings } = read.map_err(|error| error.in_file(&request.workspace.name()))?;
     Ok(LoadedWorkspace { workspace, document, origin: Some(request.clone()), files, warnings })

@@ -11,7 +11,7 @@ const LAYERS: &[&[&str]] = &[
     &["xml", "yaml"],
     &["digest", "fits", "kind", "number_table", "points", "toys"],
     &["document_text"],
-    &["histfactory", "patch", "pyhf"],
+    &["combine", "histfactory", "patch", "pyhf"],
     &["patchset", "workspace"],
     &["error"],
     // The entry points.

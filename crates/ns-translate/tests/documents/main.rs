@@ -1,6 +1,8 @@
 //! Tests of ns-translate through its public functions, and of the order of its modules.
 
 mod combinations;
+mod combine_cards;
+mod combine_points;
 mod digests;
 mod gallery;
 mod histfactory;

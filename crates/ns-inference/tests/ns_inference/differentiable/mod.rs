@@ -303,7 +303,7 @@ fn gradients_of_published_models_match_differences() {
     let mut n_checked = 0;
     for (name, samples, seed) in [("atlas_tHu_fcnc.json", 2, 1), ("pyhf_2bin_1ch.json", 2, 2)] {
         let source = ns_translate::DocumentSource::Path(folder.join(name));
-        let request = ns_translate::LoadRequest { workspace: source, patches: Vec::new(), patchset: None };
+        let request = ns_translate::LoadRequest::new(source);
         let workspace = ns_translate::load(&request).expect("a workspace");
         let model = ns_core::compile(&workspace, &ns_core::CompileOptions::default()).expect("a model");
         let samples: Vec<&str> = model.samples.iter().rev().take(samples).map(String::as_str).collect();
