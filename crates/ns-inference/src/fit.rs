@@ -174,7 +174,9 @@ fn split(model: &Model, hessian: &mut Hessian, params: &[f64], uncertainties: &[
 /// likelihood is not a parabola.
 fn edge_warnings(model: &Model, data: &Data, params: &[f64]) -> Vec<String> {
     let expected = ns_core::expected::expected_main(model, params);
-    let empty = (0..model.n_bins()).filter(|&b| data.main[b] == 0.0 && expected[b] < 1e-5);
+    // Bins that expect nothing where the fit starts are empty whatever it finds.
+    let at_start = ns_core::expected::expected_main(model, &model.parameters.init);
+    let empty = (0..model.n_bins()).filter(|&b| data.main[b] == 0.0 && expected[b] < 1e-5 && at_start[b] >= 1e-5);
     let warning = |bin| {
         let place = model.place(bin);
         format!(
