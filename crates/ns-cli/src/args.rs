@@ -1,5 +1,7 @@
 //! Arguments that verbs share, and how they become a workspace, a model or an analysis.
 
+pub(crate) mod card;
+mod combine_flags;
 pub(crate) mod device;
 pub(crate) mod files;
 mod ignored;
@@ -8,6 +10,7 @@ mod setup;
 mod toy_run;
 pub(crate) mod values;
 
+pub(crate) use card::CardArgs;
 pub(crate) use device::DeviceArgs;
 pub(crate) use ignored::IgnoredArgs;
 pub(crate) use model::{InputArgs, ModelArgs, SourceArgs, ThreadArgs, compile_error, named_or_piped};

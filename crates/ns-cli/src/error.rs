@@ -133,6 +133,12 @@ pub(crate) enum CliError {
     /// An option that has no test by toys.
     #[error("`--calctype toybased` does not support `{option}`")]
     NotByToys { option: &'static str },
+    /// Toys by Combine's flag, which has only its expected data here.
+    #[error("`-t {n}` throws toys in Combine; here `-t` takes -1 only, for expected data")]
+    CombineToys { n: i64 },
+    /// A label of a card beside workspaces that are no cards.
+    #[error("{name} is not a data card of Combine, and another document is one: only cards can be joined with cards")]
+    NotACard { name: String },
     /// Two documents that both come from standard input.
     #[error("only one document can be read from standard input")]
     TwoFromStdin,
@@ -208,6 +214,8 @@ impl CliError {
             Self::OneOutput { .. } | Self::OutputIsInput { .. } => Some("write the result to another file".to_owned()),
             Self::Table { error, .. } | Self::ResultTable(error) => error.hint(Face::Command),
             Self::NotAPage(error) => Some(error.hint()),
+            Self::CombineToys { .. } => Some("`nextstat toys` throws toys".to_owned()),
+            Self::NotACard { .. } => Some("`nextstat sort CARD -o FILE` makes JSON of a card".to_owned()),
             Self::NoDocument => Some("name a file, or `-` for standard input".to_owned()),
             Self::NotByToys { .. } => Some("`nextstat hypotest-toys` has the options of tests by toys".to_owned()),
             Self::NoPatchName { path } => Some(format!("`nextstat patchset list {path}` lists the names")),

@@ -44,14 +44,27 @@ const ELSEWHERE: &[(&str, Option<&str>, &str)] = &[
     ("--html", None, "`report --html FILE` writes a page for a browser"),
     ("--latex", None, "`--format latex` writes a table for a paper, and `nextstat table` that of a stored result"),
     ("--csv", None, "`--format csv` writes a table, and `nextstat table` that of a stored result"),
+    ("-M", None, "the verb is the method: `limit`, `fit`, `scan`, `significance`, `gof`, `ranking`"),
+    ("--algo", None, "`fit --minos r` is `singles`, `scan` is `grid`"),
+    ("--setParameterRanges", None, "`--bounds NAME=LO:HI` is the range of a parameter"),
+    ("--channel-masks", None, "`--mask CHANNEL` leaves a channel out of the fit"),
     ("--verbose", None, "`--summary` prints the table, `--json` the whole result"),
     ("-v", None, "`--summary` prints the table, `--json` the whole result"),
 ];
 
 /// What users of other tools call the work of a verb.
-const VERBS_ELSEWHERE: [(&str, &str); 9] = [
+const VERBS_ELSEWHERE: [(&str, &str); 18] = [
     ("impacts", "ranking"),
     ("impact", "ranking"),
+    ("Impacts", "ranking"),
+    ("AsymptoticLimits", "limit"),
+    ("FitDiagnostics", "fit"),
+    ("MultiDimFit", "fit"),
+    ("Significance", "significance"),
+    ("HybridNew", "hypotest-toys"),
+    ("GoodnessOfFit", "gof"),
+    ("combineCards.py", "combine"),
+    ("text2workspace.py", "sort"),
     ("pulls", "report"),
     ("upperlimit", "limit"),
     ("upper-limit", "limit"),
@@ -62,11 +75,14 @@ const VERBS_ELSEWHERE: [(&str, &str); 9] = [
 ];
 
 /// Returns the arguments with a value that follows an option of optional value joined to it:
-/// `--asimov 0` becomes `--asimov=0`, unless the next word is a workspace.
+/// `--asimov 0` becomes `--asimov=0`, unless the next word is a workspace. `-m` becomes `--mass`.
 pub(crate) fn joined(arguments: Vec<OsString>) -> Vec<OsString> {
     let mut found: Vec<OsString> = Vec::with_capacity(arguments.len());
     let mut is_option = true;
+    // `-m` has another meaning for these.
+    let has_mass = !arguments.get(1).is_some_and(|verb| verb == "prune" || verb == "rename");
     for argument in arguments {
+        let argument = if has_mass && is_option && argument == "-m" { OsString::from("--mass") } else { argument };
         let option = found.last().and_then(|last| OPTIONAL_VALUES.iter().find(|(name, _)| last == name));
         match option.filter(|(_, is_number)| is_option && is_value(&argument, *is_number)) {
             Some((name, _)) => {
@@ -95,7 +111,7 @@ fn is_value(word: &OsString, is_number: bool) -> bool {
 /// Returns `true` if `name` ends as the names of documents do.
 fn is_document(name: &str) -> bool {
     let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
-    Path::new(name).extension().is_some_and(|extension| extension == "json" || extension == "xml")
+    Path::new(name).extension().is_some_and(|extension| ["json", "xml", "txt"].iter().any(|known| extension == *known))
 }
 
 /// Prints help and version to standard output, and usage errors to standard error with exit code 2.
@@ -224,6 +240,7 @@ mod tests {
             "nextstat fit ws.json --minos=mu --minos=JES_*"
         );
         assert_eq!(join("nextstat fit ws.json --multi-start 10"), "nextstat fit ws.json --multi-start=10");
+        assert_eq!(join("nextstat fit card.txt -m 125"), "nextstat fit card.txt --mass 125");
     }
 
     #[test]
@@ -236,6 +253,7 @@ mod tests {
             "nextstat fit --minos -q ws.json",
             "nextstat fit --minos -- mu",
             "nextstat fit --asimov=1 0",
+            "nextstat prune -m sys ws.json",
         ] {
             assert_eq!(join(words), words);
         }

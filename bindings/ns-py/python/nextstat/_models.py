@@ -71,8 +71,14 @@ def load_workspace(
     poi: Poi = None,
     interp_defaults: str = "smooth",
     interpolation: Interpolation | None = None,
+    mass: float | None = None,
+    physics_model: str | None = None,
+    model_options: Sequence[str] = (),
+    keywords: Mapping[str, str] | None = None,
 ) -> Model:
-    """Returns the model of a pyhf workspace file (`.json`, `.json.gz` or `.json.zst`).
+    """Returns the model of a file: pyhf JSON, HistFactory XML, or a data card of Combine.
+
+    The file may be compressed (`.gz`, `.zst`).
 
     Parameters
     ----------
@@ -90,6 +96,14 @@ def load_workspace(
         that of pyhf before its release 0.6: code1 and code0.
     interpolation : dict, optional
         The rule of one kind of modifier, such as ``{"normsys": "code1"}``.
+    mass : float, optional
+        The mass that ``$MASS`` stands for in a Combine card.
+    physics_model : str, optional
+        The physics model of a Combine card: ``"multiSignalModel"`` or ``"floatingXSHiggs"``.
+    model_options : sequence of str
+        Options of the physics model, such as ``"map=.*/ggH:r_ggH[1,0,10]"``.
+    keywords : dict, optional
+        What ``$WORD`` stands for in a Combine card, by word.
 
     Raises
     ------
@@ -117,6 +131,10 @@ def load_workspace(
         "patches": [path_of("patches", one) for one in ((patches,) if is_single else patches)],
         "patchset": None if patchset is None else path_of("patchset", patchset),
         "patch_name": None if patch_name is None else text("patch_name", patch_name),
+        "mass": None if mass is None else float(mass),
+        "physics_model": None if physics_model is None else text("physics_model", physics_model),
+        "model_options": [text("model_options", option) for option in model_options],
+        "keywords": [(text("keywords", word), text("keywords", value)) for word, value in (keywords or {}).items()],
     }
     return Model.load(files, choice_of(measurement, poi, interp_defaults, interpolation))
 

@@ -1,5 +1,6 @@
 //! Arguments that name a workspace, its model, and the number of threads.
 
+use super::card::CardArgs;
 use super::values::{InterpolationRule, interpolation_rule, source, threads};
 use crate::error::CliError;
 use crate::output::reporter;
@@ -9,8 +10,8 @@ use ns_core::interpolate::Interpolation;
 use ns_core::{CompileError, CompileOptions, PoiChoice};
 use ns_translate::workspace::WorkspaceDocument;
 use ns_translate::{
-    DocumentError, DocumentSource, DocumentText, LoadRequest, LoadedWorkspace, WorkspaceText, load_document_with,
-    read_workspace_text,
+    CardOptions, DocumentError, DocumentSource, DocumentText, LoadRequest, LoadedWorkspace, WorkspaceText,
+    load_document_with, read_workspace_text_with,
 };
 use std::io::{self, IsTerminal};
 use std::num::NonZeroUsize;
@@ -19,14 +20,17 @@ use std::path::PathBuf;
 /// Where a workspace is.
 #[derive(Debug, Args)]
 pub(crate) struct SourceArgs {
-    /// Workspace: pyhf JSON, or a combination in HistFactory XML, plain or compressed as .gz or
-    /// .zst; `-`, or no workspace, reads standard input
+    /// Workspace: pyhf JSON, a combination in HistFactory XML, or a data card of Combine, plain or
+    /// compressed as .gz or .zst; `-`, or no workspace, reads standard input
     #[arg(value_name = "WORKSPACE", value_parser = source())]
     workspace: Option<DocumentSource>,
 
     /// Same as WORKSPACE
     #[arg(long, value_name = "FILE", value_parser = source(), conflicts_with = "workspace", help_heading = "Model")]
     input: Option<DocumentSource>,
+
+    #[command(flatten)]
+    card: CardArgs,
 }
 
 impl SourceArgs {
@@ -43,13 +47,13 @@ impl SourceArgs {
     /// Reads the workspace for a verb that rewrites it, and returns it with its name in messages.
     pub(crate) fn rewritable(&self) -> Result<(WorkspaceDocument, String), CliError> {
         let source = self.source()?;
-        Ok((rewritable(&source)?, source.name()))
+        Ok((rewritable(&source, &self.card.options())?, source.name()))
     }
 }
 
 /// Reads the workspace in `source` for a verb that rewrites it.
-fn rewritable(source: &DocumentSource) -> Result<WorkspaceDocument, CliError> {
-    let WorkspaceText { bytes, warnings } = read_workspace_text(source)?;
+fn rewritable(source: &DocumentSource, card: &CardOptions) -> Result<WorkspaceDocument, CliError> {
+    let WorkspaceText { bytes, warnings } = read_workspace_text_with(source, card)?;
     warnings.iter().for_each(|text| reporter::warning(text));
     WorkspaceDocument::from_bytes(&bytes)
         .map_err(|error| CliError::NotRewritable(DocumentError::from(error).in_file(&source.name())))
@@ -102,7 +106,8 @@ impl InputArgs {
         };
         let is_patched = patchset.is_some() || !self.patch.is_empty();
         let name = if is_patched { format!("{}, patched", workspace.name()) } else { workspace.name() };
-        let request = LoadRequest { workspace, patches: self.patch.clone(), patchset };
+        let request =
+            LoadRequest { workspace, patches: self.patch.clone(), patchset, card: self.workspace.card.options() };
         let loaded = load_document_with(&request, begin)?;
         loaded.warnings.iter().for_each(|text| reporter::warning(text));
         Ok((loaded, name))

@@ -1,5 +1,6 @@
 //! Arguments of every verb that fits: the model, the data, and conditions on the parameters.
 
+use super::combine_flags::CombineFlags;
 use super::files::Files;
 use super::values::{Assignment, GroupPatterns, Range, assignment, count, finite, group, range, seed};
 use super::{DeviceArgs, ModelArgs, ThreadArgs};
@@ -60,6 +61,9 @@ pub(crate) struct SetupArgs {
     /// Seed of everything random
     #[arg(long, value_name = "SEED", value_parser = seed, default_value_t = 0, allow_hyphen_values = true, help_heading = "Data and fit")]
     seed: u64,
+
+    #[command(flatten)]
+    combine: CombineFlags,
 }
 
 /// Data that are not to be seen.
@@ -171,14 +175,15 @@ impl SetupArgs {
 
     fn resolved(&self, settings: &Settings) -> Result<Analysis, CliError> {
         let model = self.model.model()?;
-        let analysis = Analysis::new(&model, settings)?;
+        let settings = self.combine.add_of_model(settings.clone(), &model);
+        let analysis = Analysis::new(&model, &settings)?;
         analysis.data_warnings().iter().for_each(|warning| reporter::warning(warning));
         Ok(analysis)
     }
 
     /// Returns the settings, with all threads and on the CPU.
     pub(crate) fn settings(&self) -> Result<Settings, CliError> {
-        Ok(Settings {
+        self.combine.add(Settings {
             data: self.data()?,
             fit_channels: self.fit_channels.clone(),
             mask: self.mask.clone(),

@@ -3,23 +3,24 @@
 
 use super::Command;
 use crate::args::files::Files;
-use crate::args::named_or_piped;
 use crate::args::values::source;
+use crate::args::{CardArgs, named_or_piped};
 use crate::error::CliError;
 use crate::output::{OutputArgs, Reporter, combination, write_json, write_report};
 use crate::status::Status;
 use clap::{Args, ValueEnum};
 use nextstat::combination::{CombinationInput, CombinationMap, CombineRequest, combine};
 use nextstat::number::counted;
-use ns_translate::DocumentSource;
 use ns_translate::workspace::{ChannelJoin, WorkspaceCounts, WorkspaceDocument, WorkspaceJoin};
+use ns_translate::{DocumentKind, DocumentSource, LabelledCard, WorkspaceText, join_cards, read_bytes};
 use std::path::PathBuf;
 
 /// Arguments of `combine`.
 #[derive(Debug, Args)]
 pub(crate) struct CombineArgs {
     /// Workspaces, plain or compressed, combined one after the other; `-` reads standard input, and
-    /// so does a missing second one; without any those whose files the map names
+    /// so does a missing second one; without any those whose files the map names. Data cards of
+    /// Combine, also as `LABEL=CARD`, are joined as combineCards.py joins them
     #[arg(value_name = "WORKSPACE", value_parser = source())]
     workspaces: Vec<DocumentSource>,
 
@@ -46,6 +47,9 @@ pub(crate) struct CombineArgs {
     report: Option<PathBuf>,
 
     #[command(flatten)]
+    card: CardArgs,
+
+    #[command(flatten)]
     output: OutputArgs,
 }
 
@@ -61,6 +65,35 @@ impl CombineArgs {
         }
         let from_stdin = sources.iter().chain(&self.map).filter(|source| **source == DocumentSource::Stdin);
         if from_stdin.count() > 1 { Err(CliError::TwoFromStdin) } else { Ok(sources) }
+    }
+
+    /// Returns the data cards; none if no document is one.
+    fn cards(&self) -> Result<Vec<LabelledCard>, CliError> {
+        let cards: Vec<LabelledCard> = self.workspaces.iter().map(labelled).collect();
+        let is_card = |card: &LabelledCard| -> Result<bool, CliError> {
+            let DocumentSource::Path(path) = &card.source else { return Ok(false) };
+            // What cannot be read is explained by the reader that comes next.
+            let bytes = read_bytes(&DocumentSource::Path(path.clone())).unwrap_or_default();
+            Ok(DocumentKind::recognize(&bytes) == Some(DocumentKind::Card))
+        };
+        let kinds = cards.iter().map(is_card).collect::<Result<Vec<bool>, _>>()?;
+        if !kinds.contains(&true) {
+            return Ok(Vec::new());
+        }
+        match kinds.iter().position(|is_card| !is_card) {
+            Some(other) => Err(CliError::NotACard { name: cards[other].source.name() }),
+            None => Ok(cards),
+        }
+    }
+
+    fn join_cards(&self, cards: &[LabelledCard]) -> Result<Status, CliError> {
+        let WorkspaceText { bytes, warnings } = join_cards(cards, &self.card.options())?;
+        let document = WorkspaceDocument::from_bytes(&bytes).map_err(|error| CliError::NotRewritable(error.into()))?;
+        write_json(&document, &self.output)?;
+        let reporter = Reporter::new(&self.output);
+        reporter.warn(&warnings);
+        reporter.note(|| counts(&document));
+        Ok(Status::Done)
     }
 
     fn request(&self) -> Result<CombineRequest, CliError> {
@@ -99,6 +132,10 @@ impl Command for CombineArgs {
     }
 
     fn run(self) -> Result<Status, CliError> {
+        let cards = self.cards()?;
+        if !cards.is_empty() {
+            return self.join_cards(&cards);
+        }
         let request = self.request()?;
         let load = |source: &DocumentSource| CombinationInput::load(source).map_err(CliError::NotRewritable);
         let inputs: Vec<CombinationInput> = self.sources()?.iter().map(load).collect::<Result<_, _>>()?;
@@ -118,6 +155,17 @@ impl Command for CombineArgs {
         reporter.note(|| counts(&made.workspace) + &combination::table(&made.report));
         Ok(Status::Done)
     }
+}
+
+/// Splits `LABEL=CARD`; a file whose name has an equals sign is one.
+fn labelled(source: &DocumentSource) -> LabelledCard {
+    if let DocumentSource::Path(path) = source
+        && !path.exists()
+        && let Some((label, file)) = path.to_str().and_then(|text| text.split_once('='))
+    {
+        return LabelledCard { label: Some(label.to_owned()), source: DocumentSource::Path(file.into()) };
+    }
+    LabelledCard { label: None, source: source.clone() }
 }
 
 /// Formats the number of channels, samples, modifiers and measurements.

@@ -2,15 +2,15 @@
 
 use super::Command;
 use crate::args::files::Files;
-use crate::args::named_or_piped;
 use crate::args::values::source;
+use crate::args::{CardArgs, named_or_piped};
 use crate::error::CliError;
 use crate::output::reporter::warning;
 use crate::output::{OutputArgs, write_json, write_text};
 use crate::status::Status;
 use clap::Args;
 use ns_translate::digest::{DigestAlgorithm, digest};
-use ns_translate::{DocumentError, DocumentSource, WorkspaceText, read_workspace_text};
+use ns_translate::{DocumentError, DocumentSource, WorkspaceText, read_workspace_text_with};
 
 /// Arguments of `digest`.
 #[derive(Debug, Args)]
@@ -26,6 +26,9 @@ pub(crate) struct DigestArgs {
     /// Algorithm: sha256 or md5; repeatable
     #[arg(short, long, value_name = "NAME", default_value = "sha256")]
     algorithm: Vec<String>,
+
+    #[command(flatten)]
+    card: CardArgs,
 
     /// Print a JSON object, as `--json` does
     #[arg(short = 'j', overrides_with = "plaintext")]
@@ -61,7 +64,7 @@ impl Command for DigestArgs {
             }
         }
         let source = named_or_piped(self.named())?;
-        let WorkspaceText { bytes, warnings } = read_workspace_text(&source)?;
+        let WorkspaceText { bytes, warnings } = read_workspace_text_with(&source, &self.card.options())?;
         warnings.iter().for_each(|text| warning(text));
         let digest = |algorithm: &DigestAlgorithm| Ok((algorithm.as_str(), digest(&bytes, *algorithm)?));
         let digests: Vec<(&str, String)> = algorithms
