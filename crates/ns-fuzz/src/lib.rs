@@ -1,5 +1,5 @@
 //! Development only: checks what must be true of any bytes that are passed as a workspace, a patch,
-//! a patch set, a correlation map, HistFactory XML or a ROOT file.
+//! a patch set, a correlation map, HistFactory XML, a data card or a ROOT file.
 //!
 //! Each function takes bytes and panics if a promise is broken. The promises: nothing else panics;
 //! every error has a message; what compiles has a likelihood that is a number or +∞, never NaN; a
@@ -9,7 +9,7 @@
 //!
 //! | item | contents |
 //! |---|---|
-//! | [`workspace`], [`patch`], [`patchset`], [`map`], [`xml`], [`root_file`] | one check for each kind of document |
+//! | [`workspace`], [`patch`], [`patchset`], [`map`], [`xml`], [`card`], [`root_file`] | one check for each kind of document |
 //! | [`FuzzStage`] | how far some bytes came |
 //! | [`mod@mutate`] | inputs made of seeds, the same ones in every run |
 //!
@@ -20,9 +20,11 @@
 //! assert_eq!(ns_fuzz::workspace(ns_fuzz::PATCHED), FuzzStage::Fitted);
 //! ```
 
+mod combine;
 mod histfactory;
 pub mod mutate;
 
+pub use combine::card;
 pub use histfactory::{root_file, xml};
 
 use ns_compute::CpuLikelihood;

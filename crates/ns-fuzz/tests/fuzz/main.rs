@@ -9,8 +9,9 @@ use ns_testkit::random::Random;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// Inputs per kind of document: workspaces, patches, patch sets, correlation maps, XML, ROOT files.
-const INPUTS: [usize; 6] = [30_000, 10_000, 10_000, 10_000, 10_000, 10_000];
+/// Inputs per kind of document: workspaces, patches, patch sets, correlation maps, XML, ROOT files,
+/// data cards.
+const INPUTS: [usize; 7] = [30_000, 10_000, 10_000, 10_000, 10_000, 10_000, 10_000];
 
 /// Seeds that are larger make the run slow.
 const SEED_LIMIT: usize = 30_000;
@@ -18,6 +19,7 @@ const SEED_LIMIT: usize = 30_000;
 fn seeds(kind: &str) -> Vec<Vec<u8>> {
     match kind {
         "xml" => [seeds_in("histfactory", Some("xml")), seeds_in("histfactory/channels", Some("xml"))].concat(),
+        "card" => seeds_in("combine", Some("txt")),
         "root_file" => seeds_in("root", Some("root")),
         kind => seeds_in(&format!("fuzz/{kind}"), None),
     }
@@ -76,6 +78,12 @@ fn no_patch_set_violates_an_invariant() {
 fn no_histfactory_xml_violates_an_invariant() {
     let reached = run("xml", INPUTS[4], ns_fuzz::xml);
     assert!(reached[FuzzStage::Fitted as usize] > INPUTS[4] / 20, "too few of the mutations reach a fit: {reached:?}");
+}
+
+#[test]
+fn no_data_card_violates_an_invariant() {
+    let reached = run("card", INPUTS[6], ns_fuzz::card);
+    assert!(reached[FuzzStage::Fitted as usize] > INPUTS[6] / 20, "too few of the mutations reach a fit: {reached:?}");
 }
 
 #[test]
