@@ -12,7 +12,7 @@ use crate::error;
 #[derive(Debug, Clone, FromPyObject, IntoPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Choice {
-    measurement: Option<String>,
+    pub(crate) measurement: Option<String>,
     /// None: the measurement's; empty: no parameter of interest.
     poi: Option<Vec<String>>,
     /// `smooth` or `pyhf`.

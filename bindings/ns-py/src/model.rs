@@ -127,8 +127,13 @@ impl PyModel {
         let Files { workspace, patches, patchset, patch_name, mass, physics_model, model_options, keywords } = files;
         let card = CardOptions { mass, physics_model, model_options, keywords };
         let patches = patches.into_iter().map(DocumentSource::Path).collect();
-        let request =
-            LoadRequest { workspace: DocumentSource::Path(workspace), patches, patchset: patchset.zip(patch_name), card };
+        let request = LoadRequest {
+            workspace: DocumentSource::Path(workspace),
+            patches,
+            patchset: patchset.zip(patch_name),
+            measurement: choice.measurement.clone(),
+            card,
+        };
         let loaded = py.detach(|| load_document(&request)).map_err(|problem| error::document(py, &problem))?;
         for warning in &loaded.warnings {
             warn(py, warning)?;

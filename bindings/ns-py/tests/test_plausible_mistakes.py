@@ -32,7 +32,7 @@ MISTAKES = {
         lambda m: nextstat.load_workspace("combination.xml"), nextstat.WorkspaceError,
         "`Combination` has no element `Input` at line 2, column 1", "names the file of a channel",
     ),
-    "HS3": (lambda m: nextstat.load_workspace("hs3.json"), nextstat.WorkspaceError, "found an HS3 document", "cannot be read yet"),
+    "HS3": (lambda m: nextstat.load_workspace("hs3.json"), nextstat.WorkspaceError, "the document has no likelihood", "`likelihoods` says which data"),
     "Markdown": (lambda m: nextstat.load_workspace("README.md"), nextstat.WorkspaceError, "found `#` at line 1", "this is not JSON"),
     "fit of a path": (lambda m: nextstat.fit("shapes.json"), TypeError, "`nextstat.load_workspace('shapes.json')` reads it", None),
     "fit of a dictionary": (lambda m: nextstat.fit({"channels": []}), TypeError, "`nextstat.model_of(...)` makes one", None),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ns_translate::{CardOptions, DocumentSource, read_document_with};
+use ns_translate::{CardOptions, DocumentSource, ReadRequest, read_document_with};
 
 use crate::{FuzzStage, evaluate, refused};
 
@@ -13,7 +13,9 @@ pub fn card(data: &[u8]) -> FuzzStage {
     // Whatever it is, it is read as a card.
     let text = [b"jmax *\n", data].concat();
     let options = CardOptions { mass: Some(125.0), ..CardOptions::default() };
-    match read_document_with(&text, &DocumentSource::Path(folder.join("card.txt")), &options) {
+    let origin = DocumentSource::Path(folder.join("card.txt"));
+    let request = ReadRequest { card: Some(&options), ..ReadRequest::new(&origin) };
+    match read_document_with(&text, &request) {
         Ok(read) => evaluate(&read.workspace),
         Err(error) => refused(error),
     }

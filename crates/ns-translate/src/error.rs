@@ -3,6 +3,7 @@
 use crate::combine::CardError;
 use crate::digest::DigestError;
 use crate::histfactory::HistFactoryError;
+use crate::hs3::Hs3Error;
 use crate::json::JsonError;
 use crate::kind::{DocumentKind, WrongDocumentError};
 use crate::number_table::NumberTableError;
@@ -40,6 +41,9 @@ pub enum DocumentError {
     /// A data card of Combine that is invalid, or a template that it names.
     #[error(transparent)]
     Card(#[from] CardError),
+    /// An HS3 document that is invalid, or is no binned model.
+    #[error(transparent)]
+    Hs3(#[from] Hs3Error),
     /// A JSON patch that is invalid or does not fit.
     #[error(transparent)]
     Patch(#[from] PatchError),
@@ -95,6 +99,7 @@ impl DocumentError {
             Self::Pyhf(error) => error.place(),
             Self::HistFactory(error) => error.place(),
             Self::Card(error) => error.place(),
+            Self::Hs3(error) => error.place(),
             Self::Patch(error) => error.place(),
             Self::PatchSet(error) => error.place(),
             Self::Points(error) => error.place(),
@@ -123,6 +128,7 @@ impl DocumentError {
             Self::Pyhf(error) => error.hint(),
             Self::HistFactory(error) => error.hint(),
             Self::Card(error) => error.hint(),
+            Self::Hs3(error) => error.hint(),
             Self::Patch(error) => error.hint(),
             Self::PatchSet(error) => error.hint(),
             Self::Digest(error) => error.hint(),
@@ -136,6 +142,7 @@ impl DocumentError {
     fn json(&self) -> Option<&JsonError> {
         match self {
             Self::Pyhf(PyhfError::Json(error))
+            | Self::Hs3(Hs3Error::Json(error))
             | Self::Patch(PatchError::Json(error))
             | Self::PatchSet(PatchSetError::Json(error) | PatchSetError::Digest(DigestError::Json(error)))
             | Self::Digest(DigestError::Json(error))

@@ -10,14 +10,33 @@ use ns_core::spec::Workspace;
 use crate::combine::{self, CardError, CardOptionError, CardOptions, LabelledCard, ReadCard};
 use crate::error::DocumentError;
 use crate::histfactory::{self, ReadCombination};
+use crate::hs3::{self, KeptKeys, ReadHs3};
 use crate::json::python_json;
 use crate::kind::DocumentKind;
 use crate::pyhf;
 use crate::source::DocumentSource;
 
-/// Reads a workspace from the bytes of a document. The origin is for formats whose documents name
-/// further files, the options for data cards.
-type Reader = fn(&[u8], &DocumentSource, &CardOptions) -> Result<ReadDocument, DocumentError>;
+/// Reads a workspace from the bytes of a document.
+type Reader = fn(&[u8], &ReadRequest<'_>) -> Result<ReadDocument, DocumentError>;
+
+/// What a reader is told beside the bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct ReadRequest<'a> {
+    /// Where the bytes are from: for formats whose documents name further files.
+    pub origin: &'a DocumentSource,
+    /// The measurement that is asked for: for formats in which each has its own data.
+    pub measurement: Option<&'a str>,
+    /// How a data card is read; `None` for the defaults.
+    pub card: Option<&'a CardOptions>,
+}
+
+impl<'a> ReadRequest<'a> {
+    /// Returns the request for a document from `origin` without options.
+    #[must_use]
+    pub fn new(origin: &'a DocumentSource) -> Self {
+        Self { origin, measurement: None, card: None }
+    }
+}
 
 /// A workspace that was read from a document, and what there is to say about it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -28,6 +47,8 @@ pub struct ReadDocument {
     pub files: Vec<PathBuf>,
     /// What the workspace does not have of the document, or has otherwise than its format says.
     pub warnings: Vec<String>,
+    /// What an HS3 document has and the workspace has not.
+    pub kept: KeptKeys,
 }
 
 impl From<Workspace> for ReadDocument {
@@ -38,13 +59,21 @@ impl From<Workspace> for ReadDocument {
 
 impl From<ReadCombination> for ReadDocument {
     fn from(read: ReadCombination) -> Self {
-        Self { workspace: read.workspace, files: read.files, warnings: read.warnings }
+        let ReadCombination { workspace, files, warnings } = read;
+        Self { workspace, files, warnings, ..Self::default() }
+    }
+}
+
+impl From<ReadHs3> for ReadDocument {
+    fn from(read: ReadHs3) -> Self {
+        let ReadHs3 { workspace, kept, warnings } = read;
+        Self { workspace, warnings, kept, ..Self::default() }
     }
 }
 
 impl From<ReadCard> for ReadDocument {
     fn from(read: ReadCard) -> Self {
-        Self { workspace: read.workspace, files: read.files, warnings: read.warnings }
+        Self { workspace: read.workspace, files: read.files, warnings: read.warnings, ..Self::default() }
     }
 }
 
@@ -57,10 +86,14 @@ impl DocumentKind {
     fn reader(self) -> Option<Reader> {
         match self {
             // The reader of workspaces says what a model lacks.
-            Self::Workspace | Self::Model => Some(|bytes, _, _| Ok(pyhf::read_workspace(bytes)?.into())),
-            Self::HistFactory => Some(|bytes, origin, _| Ok(histfactory::read(bytes, origin)?.into())),
-            Self::Card => Some(|bytes, origin, options| Ok(combine::read(bytes, origin, options)?.into())),
-            Self::Patch | Self::PatchSet | Self::Hs3 => None,
+            Self::Workspace | Self::Model => Some(|bytes, _| Ok(pyhf::read_workspace(bytes)?.into())),
+            Self::HistFactory => Some(|bytes, request| Ok(histfactory::read(bytes, request.origin)?.into())),
+            Self::Hs3 => Some(|bytes, request| Ok(hs3::read(bytes, request.measurement)?.into())),
+            Self::Card => Some(|bytes, request| {
+                let defaults = CardOptions::default();
+                Ok(combine::read(bytes, request.origin, request.card.unwrap_or(&defaults))?.into())
+            }),
+            Self::Patch | Self::PatchSet => None,
         }
     }
 
@@ -75,10 +108,11 @@ impl DocumentKind {
         }
     }
 
-    /// Returns whether documents of this kind are JSON, as patches and digests need them.
+    /// Returns whether documents of this kind are made into workspaces before patches are applied
+    /// and digests computed.
     #[must_use]
-    pub fn is_json(self) -> bool {
-        !matches!(self, Self::HistFactory | Self::Card)
+    pub fn is_converted(self) -> bool {
+        matches!(self, Self::HistFactory | Self::Hs3 | Self::Card)
     }
 
     /// Returns whether [`read_document`] reads documents of this kind.
@@ -113,26 +147,23 @@ impl DocumentKind {
 /// assert_eq!(error.to_string(), "expected a pyhf workspace, found a JSON patch");
 /// ```
 pub fn read_document(bytes: &[u8], origin: &DocumentSource) -> Result<ReadDocument, DocumentError> {
-    read_document_with(bytes, origin, &CardOptions::default())
+    read_document_with(bytes, &ReadRequest::new(origin))
 }
 
-/// Reads a workspace as [`read_document`] does, a data card as `options` say.
+/// Reads a workspace as [`read_document`] does, with the measurement and the options of `request`.
 ///
 /// # Errors
 ///
-/// Those of the reader, without the name of the file; options for cards with another document.
-pub fn read_document_with(
-    bytes: &[u8],
-    origin: &DocumentSource,
-    options: &CardOptions,
-) -> Result<ReadDocument, DocumentError> {
+/// As [`read_document`]; a measurement that the document does not have, if it must be known; and
+/// options for cards with another document.
+pub fn read_document_with(bytes: &[u8], request: &ReadRequest<'_>) -> Result<ReadDocument, DocumentError> {
     let kind = DocumentKind::recognize(bytes);
-    if !options.is_default() && kind != Some(DocumentKind::Card) {
+    if request.card.is_some_and(|card| !card.is_default()) && kind != Some(DocumentKind::Card) {
         let found = kind.map_or_else(|| "another one".to_owned(), |kind| kind.to_string());
         return Err(CardError::from(CardOptionError::NotACard { found }).into());
     }
     match kind.and_then(DocumentKind::reader) {
-        Some(read) => read(bytes, origin, options),
+        Some(read) => read(bytes, request),
         None => Ok(pyhf::read_workspace(bytes)?.into()),
     }
 }

@@ -22,7 +22,7 @@ pub enum DocumentKind {
     Patch,
     /// A pyhf patch set.
     PatchSet,
-    /// A HEP Statistics Serialization Standard document, as ROOT writes it.
+    /// A document of the HEP Statistics Serialization Standard.
     Hs3,
     /// A combination in HistFactory XML, which names further files.
     HistFactory,
@@ -77,8 +77,8 @@ const KINDS: [KindTraits; 7] = [
         kind: DocumentKind::Hs3,
         name: "an HS3 document",
         is_list: false,
-        keys: &["distributions"],
-        hint: "HS3 documents cannot be read yet; export the workspace as pyhf JSON",
+        keys: &["distributions", "likelihoods", "analyses", "parameter_points"],
+        hint: "name the document in the place of the workspace",
     },
     KindTraits {
         kind: DocumentKind::HistFactory,

@@ -1,5 +1,5 @@
-//! Reads documents to workspaces and writes them back: pyhf JSON, HistFactory XML, data cards of
-//! Combine, JSON patches, patch sets, digests and files of toys.
+//! Reads documents to workspaces and writes them back: pyhf JSON, HistFactory XML, HS3, data cards
+//! of Combine, JSON patches, patch sets, digests and files of toys.
 //!
 //! [`load`] is the usual entry point: it reads a workspace from a file or standard input,
 //! compressed or not, and applies its patches. The result is an [`ns_core::spec::Workspace`], as
@@ -52,15 +52,15 @@
 //!
 //! | layer | modules |
 //! |---|---|
-//! | entry points | `load` over `format`, the table of readers and writers |
+//! | entry points | `load` and `convert` over `format`, the table of readers and writers |
 //! | all errors | `error` |
-//! | documents of several parts | `patchset`, `workspace` |
+//! | documents of several parts | `hs3`, `patchset`, `workspace` |
 //! | workspaces and patches | `combine` (data cards), `histfactory`, `patch`, `pyhf` |
 //! | a text with its digest | `document_text` |
 //! | documents | `digest`, `fits`, `kind` (how each is recognised), `number_table`, `points`, `toys` |
 //! | syntax | `xml`, `yaml`, then `json` |
 //! | bytes | `source`, `text` |
-//! | tools | `hint`, `message`, `place`, `whole_file` |
+//! | tools | `hint`, `message`, `not_representable`, `place`, `whole_file` |
 
 pub mod digest;
 pub mod patch;
@@ -71,16 +71,19 @@ pub mod whole_file;
 pub mod workspace;
 
 mod combine;
+mod convert;
 mod document_text;
 mod error;
 mod fits;
 mod format;
 mod hint;
 mod histfactory;
+mod hs3;
 mod json;
 mod kind;
 mod load;
 mod message;
+mod not_representable;
 mod number_table;
 mod place;
 mod points;
@@ -90,11 +93,13 @@ mod xml;
 mod yaml;
 
 pub use combine::{CardCause, CardError, CardOptionError, CardOptions, CardProblem, LabelledCard};
+pub use convert::{ConversionError, ConvertedDocument, TargetFormat, convert};
 pub use document_text::DocumentText;
 pub use error::DocumentError;
 pub use fits::{FitDocument, FitOrigin, fit_checksums, read_fit};
-pub use format::{ReadDocument, read_document, read_document_with, read_joined_cards, write_document};
+pub use format::{ReadDocument, ReadRequest, read_document, read_document_with, read_joined_cards, write_document};
 pub use histfactory::{HistFactoryError, HistFactoryProblem};
+pub use hs3::{Hs3Error, KeptKeys};
 pub use json::{FoundValue, JsonError, SyntaxProblem, python_json};
 pub use kind::{DocumentKind, WrongDocumentError};
 pub use load::{
@@ -102,6 +107,7 @@ pub use load::{
     read_workspace_text, read_workspace_text_with,
 };
 pub use message::full_message;
+pub use not_representable::NotRepresentable;
 pub use number_table::{NumberTable, NumberTableError, read_number_table};
 pub use place::{DocumentPlace, TextPosition};
 pub use points::{PointsError, read_points};

@@ -8,7 +8,8 @@ use serde_json::Value;
 use crate::combine::{CardOptions, LabelledCard};
 use crate::document_text::DocumentText;
 use crate::error::DocumentError;
-use crate::format::{ReadDocument, read_document_with, read_joined_cards, write_document};
+use crate::format::{ReadDocument, ReadRequest, read_document_with, read_joined_cards, write_document};
+use crate::hs3::KeptKeys;
 use crate::kind::DocumentKind;
 use crate::patch::{self, Patch};
 use crate::patchset::{PatchSet, PatchSetError};
@@ -25,6 +26,9 @@ pub struct LoadRequest {
     /// A patch set, and the name of its patch to apply first, to the workspace that the set was
     /// made for.
     pub patchset: Option<(PathBuf, String)>,
+    /// The measurement that will be chosen: documents in which each has its own data are read for
+    /// it. `None` is the first one.
+    pub measurement: Option<String>,
     /// How a data card of Combine is read.
     pub card: CardOptions,
 }
@@ -33,7 +37,16 @@ impl LoadRequest {
     /// Returns the request for a workspace without patches.
     #[must_use]
     pub fn new(workspace: DocumentSource) -> Self {
-        Self { workspace, patches: Vec::new(), patchset: None, card: CardOptions::default() }
+        let card = CardOptions::default();
+        Self { workspace, patches: Vec::new(), patchset: None, measurement: None, card }
+    }
+
+    fn reading(&self) -> ReadRequest<'_> {
+        ReadRequest {
+            origin: &self.workspace,
+            measurement: self.measurement.as_deref(),
+            card: Some(&self.card),
+        }
     }
 }
 
@@ -42,8 +55,8 @@ impl LoadRequest {
 pub struct LoadedWorkspace {
     /// The workspace.
     pub workspace: Workspace,
-    /// The text of the document, with the patches applied; for a document that is not JSON, that of
-    /// the workspace as pyhf JSON.
+    /// The text of the document, with the patches applied; for a document that is not pyhf's, that
+    /// of the workspace as pyhf JSON.
     pub document: DocumentText,
     /// The files that it was read from; `None` for text in memory.
     pub origin: Option<LoadRequest>,
@@ -51,13 +64,15 @@ pub struct LoadedWorkspace {
     pub files: Vec<PathBuf>,
     /// What the workspace does not have of the document, or has otherwise than its format says.
     pub warnings: Vec<String>,
+    /// What an HS3 document has and the workspace has not.
+    pub kept: KeptKeys,
 }
 
 impl LoadedWorkspace {
     /// Returns a workspace that was read from the JSON text `document`, which was in memory.
     #[must_use]
     pub fn from_memory(workspace: Workspace, document: DocumentText) -> Self {
-        Self { workspace, document, origin: None, files: Vec::new(), warnings: Vec::new() }
+        Self { workspace, document, origin: None, files: Vec::new(), warnings: Vec::new(), kept: KeptKeys::default() }
     }
 }
 
@@ -70,12 +85,12 @@ pub struct WorkspaceText {
     pub warnings: Vec<String>,
 }
 
-/// Reads the bytes of a document; one that is not JSON is read as a workspace and written as pyhf
-/// JSON.
+/// Reads the bytes of a document; HistFactory XML, HS3 and data cards are read as a workspace, which
+/// is written as pyhf JSON.
 ///
 /// # Errors
 ///
-/// A document that cannot be read. JSON is not parsed.
+/// A document that cannot be read. JSON other than HS3 is not parsed.
 pub fn read_workspace_text(source: &DocumentSource) -> Result<WorkspaceText, DocumentError> {
     read_workspace_text_with(source, &CardOptions::default())
 }
@@ -97,21 +112,20 @@ pub fn join_cards(cards: &[LabelledCard], options: &CardOptions) -> Result<Works
 /// As [`read_workspace_text`]; options for cards with another document.
 pub fn read_workspace_text_with(source: &DocumentSource, card: &CardOptions) -> Result<WorkspaceText, DocumentError> {
     let bytes = read_bytes(source)?;
-    Ok(match read_unless_json(&bytes, source, card)? {
+    let request = ReadRequest { card: Some(card), ..ReadRequest::new(source) };
+    Ok(match read_if_converted(&bytes, &request)? {
         None => WorkspaceText { bytes, warnings: Vec::new() },
         Some(read) => WorkspaceText { bytes: pyhf_text(&read), warnings: read.warnings },
     })
 }
 
-/// Reads a document of a kind that is not JSON; returns `None` for all others.
-fn read_unless_json(
-    bytes: &[u8],
-    source: &DocumentSource,
-    card: &CardOptions,
-) -> Result<Option<ReadDocument>, DocumentError> {
+/// Reads a document of a kind that is made into a workspace, or one with options for cards; returns
+/// `None` for all others.
+fn read_if_converted(bytes: &[u8], request: &ReadRequest<'_>) -> Result<Option<ReadDocument>, DocumentError> {
+    let has_card_options = request.card.is_some_and(|card| !card.is_default());
     match DocumentKind::recognize(bytes) {
-        Some(kind) if !kind.is_json() || !card.is_default() => {
-            read_document_with(bytes, source, card).map(Some).map_err(|error| error.in_file(&source.name()))
+        Some(kind) if kind.is_converted() || has_card_options => {
+            read_document_with(bytes, request).map(Some).map_err(|error| error.in_file(&request.origin.name()))
         }
         _ => Ok(None),
     }
@@ -165,7 +179,8 @@ pub fn load_document_with(
 ) -> Result<LoadedWorkspace, DocumentError> {
     let name = request.workspace.name();
     let bytes = read_bytes(&request.workspace)?;
-    let converted = read_unless_json(&bytes, &request.workspace, &request.card)?;
+    let reading = request.reading();
+    let converted = read_if_converted(&bytes, &reading)?;
     if request.patches.is_empty() && request.patchset.is_none() {
         return load_unpatched(request, bytes, converted, begin);
     }
@@ -181,11 +196,11 @@ pub fn load_document_with(
     let workspace = pyhf::from_value(&document).map_err(|error| DocumentError::from(error).in_file(&patched))?;
     let document = DocumentText::new(document.to_string().into_bytes());
     begin(&document);
-    let ReadDocument { files, warnings, .. } = converted.unwrap_or_default();
-    Ok(LoadedWorkspace { workspace, document, origin: Some(request.clone()), files, warnings })
+    let ReadDocument { files, warnings, kept, .. } = converted.unwrap_or_default();
+    Ok(LoadedWorkspace { workspace, document, origin: Some(request.clone()), files, warnings, kept })
 }
 
-/// Reads a document without patches; `converted` is the workspace of one that is not JSON.
+/// Reads a document without patches; `converted` is its workspace, if it is not pyhf's.
 fn load_unpatched(
     request: &LoadRequest,
     bytes: Vec<u8>,
@@ -196,10 +211,11 @@ fn load_unpatched(
     begin(&document);
     let read = match converted {
         Some(read) => Ok(read),
-        None => read_document_with(document.bytes(), &request.workspace, &request.card),
+        None => read_document_with(document.bytes(), &request.reading()),
     };
-    let ReadDocument { workspace, files, warnings } = read.map_err(|error| error.in_file(&request.workspace.name()))?;
-    Ok(LoadedWorkspace { workspace, document, origin: Some(request.clone()), files, warnings })
+    let ReadDocument { workspace, files, warnings, kept } =
+        read.map_err(|error| error.in_file(&request.workspace.name()))?;
+    Ok(LoadedWorkspace { workspace, document, origin: Some(request.clone()), files, warnings, kept })
 }
 
 fn apply_from_set(

@@ -20,8 +20,8 @@ use std::path::PathBuf;
 /// Where a workspace is.
 #[derive(Debug, Args)]
 pub(crate) struct SourceArgs {
-    /// Workspace: pyhf JSON, a combination in HistFactory XML, or a data card of Combine, plain or
-    /// compressed as .gz or .zst; `-`, or no workspace, reads standard input
+    /// Workspace: pyhf JSON, HS3, a combination in HistFactory XML, or a data card of Combine, plain
+    /// or compressed as .gz or .zst; `-`, or no workspace, reads standard input
     #[arg(value_name = "WORKSPACE", value_parser = source())]
     workspace: Option<DocumentSource>,
 
@@ -90,11 +90,21 @@ pub(crate) struct InputArgs {
 impl InputArgs {
     /// Reads the workspace, applies the patches, and returns it with its name in messages.
     pub(crate) fn load(&self) -> Result<(LoadedWorkspace, String), CliError> {
-        self.load_with(|_| {})
+        self.load_with(None, |_| {})
     }
 
-    /// Reads the workspace as [`Self::load`] does, and calls `begin` with its text beforehand.
-    fn load_with(&self, begin: impl FnOnce(&DocumentText)) -> Result<(LoadedWorkspace, String), CliError> {
+    /// Reads the workspace as [`Self::load`] does, for a measurement.
+    pub(crate) fn load_for(&self, measurement: Option<String>) -> Result<(LoadedWorkspace, String), CliError> {
+        self.load_with(measurement, |_| {})
+    }
+
+    /// Reads the workspace as [`Self::load`] does, for a measurement, and calls `begin` with its
+    /// text beforehand.
+    fn load_with(
+        &self,
+        measurement: Option<String>,
+        begin: impl FnOnce(&DocumentText),
+    ) -> Result<(LoadedWorkspace, String), CliError> {
         let workspace = self.workspace.source()?;
         let documents = self.patch.iter().chain([&workspace]);
         if documents.filter(|&source| *source == DocumentSource::Stdin).count() > 1 {
@@ -106,8 +116,8 @@ impl InputArgs {
         };
         let is_patched = patchset.is_some() || !self.patch.is_empty();
         let name = if is_patched { format!("{}, patched", workspace.name()) } else { workspace.name() };
-        let request =
-            LoadRequest { workspace, patches: self.patch.clone(), patchset, card: self.workspace.card.options() };
+        let card = self.workspace.card.options();
+        let request = LoadRequest { workspace, patches: self.patch.clone(), patchset, measurement, card };
         let loaded = load_document_with(&request, begin)?;
         loaded.warnings.iter().for_each(|text| reporter::warning(text));
         Ok((loaded, name))
@@ -120,8 +130,8 @@ pub(crate) struct ModelArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
 
-    /// Measurement; the first one if not given
-    #[arg(long, value_name = "NAME", help_heading = "Model")]
+    /// Measurement, or analysis of an HS3 document; the first one if not given
+    #[arg(long, visible_alias = "analysis", value_name = "NAME", help_heading = "Model")]
     measurement: Option<String>,
 
     /// Parameter of interest, instead of the measurement's; repeatable: tests, limits and rankings
@@ -143,7 +153,7 @@ impl ModelArgs {
     /// Reads the workspace and compiles the model. The digest of the workspace, which every
     /// document has, is computed beside that and what follows.
     pub(crate) fn model(&self) -> Result<CompiledModel, CliError> {
-        let (loaded, name) = self.input.load_with(DocumentText::begin_digest)?;
+        let (loaded, name) = self.input.load_with(self.measurement.clone(), DocumentText::begin_digest)?;
         CompiledModel::from_loaded(loaded, &self.options()?).map_err(|error| compile_error(name, error))
     }
 

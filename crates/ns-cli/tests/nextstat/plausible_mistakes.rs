@@ -21,7 +21,7 @@ const MISTAKES: &[Mistake] = &[
         2,
         &["`Combination` has no element `Input` at line 2, column 1", "hint: `<Input>channel.xml</Input>`"],
     ),
-    ("fit hs3.json", 2, &["expected a pyhf workspace, found an HS3 document"]),
+    ("fit hs3.json", 2, &["in `hs3.json`: the document has no likelihood", "hint: `likelihoods` says which data"]),
     ("fit -", 2, &["in standard input: the document is empty", "hint: name a file, or pipe a document in"]),
     ("fit shaeps.json", 2, &["cannot read `shaeps.json`", "hint: did you mean `shapes.json`?"]),
     ("report shapes.json --html report.pdf", 2, &["`--html`: the page for a browser is HTML", "hint: `report.html`"]),

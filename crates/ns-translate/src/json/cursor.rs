@@ -64,6 +64,13 @@ impl<'c> JsonCursor<'c> {
         place
     }
 
+    /// Returns the pointer of the value, without its position in the text, which takes longer.
+    pub(crate) fn pointer(&self) -> String {
+        let mut pointer = String::new();
+        self.write_pointer(&mut pointer);
+        pointer
+    }
+
     /// Returns the place of the value at the pointer `below`, which is relative to this value.
     pub(crate) fn place_below(&self, below: &str) -> DocumentPlace {
         let mut place = self.place();
@@ -142,6 +149,23 @@ impl<'c> JsonCursor<'c> {
         match &self.node.tree {
             JsonTree::Text(text) => Ok(text),
             _ => Err(self.wrong_type("a string")),
+        }
+    }
+
+    /// Returns the text, or `None` for a value of another type: an error would have a position,
+    /// which takes as long as the document is.
+    pub(crate) fn text_if_any(&self) -> Option<&'c str> {
+        match &self.node.tree {
+            JsonTree::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns the number, or `None` for a value of another type.
+    pub(crate) fn number_if_any(&self) -> Option<f64> {
+        match self.node.tree {
+            JsonTree::Number(spelling) => spelling.parse().ok(),
+            _ => None,
         }
     }
 

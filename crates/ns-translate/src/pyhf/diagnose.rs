@@ -149,7 +149,8 @@ pub(crate) fn check_parameter(cursor: &JsonCursor<'_>) -> Read<()> {
     parameter(cursor).map(drop)
 }
 
-fn parameter(cursor: &JsonCursor<'_>) -> Read<ParameterConfig> {
+/// Reads the settings of a measurement for one parameter.
+pub(crate) fn parameter(cursor: &JsonCursor<'_>) -> Read<ParameterConfig> {
     let object = cursor.object(&PARAMETER_KEYS)?;
     let numbers = |key| object.get(key).map(|cursor| cursor.numbers()).transpose();
     Ok(ParameterConfig {

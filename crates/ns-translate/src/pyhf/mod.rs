@@ -13,6 +13,7 @@ mod extension;
 mod fast;
 mod fast_extension;
 pub(crate) mod formula;
+mod lacking;
 mod write;
 
 #[cfg(test)]
@@ -21,8 +22,12 @@ mod tests;
 use ns_core::spec::Workspace;
 use serde_json::Value;
 
-pub(crate) use diagnose::{PARAMETER_KEYS, check_parameter, check_version, workspace as read_tree};
+pub(crate) use diagnose::{
+    PARAMETER_KEYS, check_parameter, check_version, parameter as read_setting, workspace as read_tree,
+};
 pub use error::PyhfError;
+pub(crate) use lacking::require_schema;
+pub(crate) use write::parameter as write_setting;
 pub use write::write_workspace;
 
 use crate::json::{self, JsonCursor, to_value};

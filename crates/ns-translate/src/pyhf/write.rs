@@ -67,7 +67,8 @@ fn measurement(measurement: &Measurement) -> Value {
     json!({"name": measurement.name, "config": config})
 }
 
-fn parameter(parameter: &ParameterConfig) -> Value {
+/// Returns the settings of a measurement for one parameter.
+pub(crate) fn parameter(parameter: &ParameterConfig) -> Value {
     let settings = [
         ("inits", parameter.inits.as_ref().map(|values| json!(values))),
         ("bounds", parameter.bounds.as_ref().map(|values| json!(values))),

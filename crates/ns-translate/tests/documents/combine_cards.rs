@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use ns_core::likelihood::nll;
 use ns_core::{CompileOptions, Model, compile};
 use ns_translate::{
-    CardOptions, DocumentSource, LabelledCard, LoadRequest, full_message, join_cards, load_document, pyhf,
-    read_document, read_document_with,
+    CardOptions, DocumentError, DocumentSource, LabelledCard, LoadRequest, ReadDocument, ReadRequest, full_message,
+    join_cards, load_document, pyhf, read_document, read_document_with,
 };
 use serde_json::Value;
 
@@ -16,6 +16,10 @@ const NLL: f64 = 1e-10;
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/combine")
+}
+
+fn read_with(text: &[u8], card: &CardOptions) -> Result<ReadDocument, DocumentError> {
+    read_document_with(text, &ReadRequest { card: Some(card), ..ReadRequest::new(&DocumentSource::Stdin) })
 }
 
 fn model(card: &str) -> Model {
@@ -131,7 +135,7 @@ fn physics_models_scale_processes() {
         model_options: options.iter().map(|option| (*option).to_owned()).collect(),
         ..CardOptions::default()
     };
-    let read = |card: &CardOptions| read_document_with(WHOLE.as_bytes(), &DocumentSource::Stdin, card);
+    let read = |card: &CardOptions| read_with(WHOLE.as_bytes(), card);
     let map = options("PhysicsModel:multiSignalModel", &["map=.*/S:mu[1,-2,5]", "map=a/B:0"]);
     let workspace = read(&map).expect("readable").workspace;
     assert_eq!(workspace.channels[0].samples.len(), 1);
@@ -140,7 +144,7 @@ fn physics_models_scale_processes() {
     assert_eq!(error.hint().as_deref(), Some("did you mean `multiSignalModel`?"));
     assert!(read(&options("floatingXSHiggs", &[])).is_err(), "`S` is not a production");
     let json = br#"{"channels": [], "measurements": []}"#;
-    let error = read_document_with(json, &DocumentSource::Stdin, &map).expect_err("no card");
+    let error = read_with(json, &map).expect_err("no card");
     assert!(error.to_string().contains("is for a Combine card"), "{error}");
 }
 

@@ -290,7 +290,7 @@ fn other_versions_and_other_documents_are_recognised() {
         (
             r#"{"distributions": [], "metadata": {"hs3_version": "0.2"}}"#,
             "expected a pyhf workspace, found an HS3 document",
-            "HS3 documents cannot be read yet; export the workspace as pyhf JSON",
+            "name the document in the place of the workspace",
         ),
         (
             r#"{"channels": [], "parameters": []}"#,

@@ -5,18 +5,18 @@ use std::path::Path;
 
 /// The layers from the bottom to the top, as in the documentation of the crate.
 const LAYERS: &[&[&str]] = &[
-    &["hint", "message", "place", "whole_file"],
+    &["hint", "message", "not_representable", "place", "whole_file"],
     &["text", "source"],
     &["json"],
     &["xml", "yaml"],
     &["digest", "fits", "kind", "number_table", "points", "toys"],
     &["document_text"],
     &["combine", "histfactory", "patch", "pyhf"],
-    &["patchset", "workspace"],
+    &["hs3", "patchset", "workspace"],
     &["error"],
     // The entry points.
     &["format"],
-    &["load"],
+    &["convert", "load"],
 ];
 
 #[test]

@@ -7,6 +7,8 @@ mod digests;
 mod gallery;
 mod histfactory;
 mod histfactory_against_root;
+mod hs3;
+mod hs3_against_others;
 mod layers;
 mod loading;
 mod patch_sets;

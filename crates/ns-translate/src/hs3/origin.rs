@@ -1,0 +1,169 @@
+//! What the document that was converted to HS3 says: which settings a measurement had.
+//!
+//! HS3 has a value, a range and a flag for every parameter. A pyhf workspace has settings for some
+//! of them and possibly for others, and its digest depends on which; and it may have observations
+//! of channels that it has not. `misc` has room for that.
+
+use serde_json::{Map, Value, json};
+
+use ns_core::spec::{Measurement, Observation, ParameterConfig, Workspace};
+
+use super::document::{Read, texts};
+use super::settings::FullSetting;
+use crate::json::JsonCursor;
+use crate::pyhf;
+
+/// The key of `misc` for what nextstat writes.
+pub(super) const KEY: &str = "nextstat";
+
+/// What a measurement had, in its order.
+pub(super) struct WrittenSettings {
+    settings: Vec<WrittenSetting>,
+    /// A parameter of interest that the model does not have.
+    pub(super) poi: Option<String>,
+}
+
+struct WrittenSetting {
+    name: String,
+    keys: Vec<String>,
+    /// All of it, if no modifier uses the parameter.
+    unused: Option<ParameterConfig>,
+}
+
+/// Reads what the measurement `name` had, if the document at `root` says it.
+pub(super) fn read(root: &JsonCursor<'_>, name: &str) -> Read<Option<WrittenSettings>> {
+    with_ours(root, "measurements", |measurements| {
+        for measurement in measurements.list()? {
+            let object = measurement.open_object()?;
+            if object.need("name")?.text()? == name {
+                let parameters = object.need("parameters")?;
+                let settings = parameters.list()?.map(|setting| read_setting(&setting)).collect::<Read<_>>()?;
+                let poi = object.get("poi").map(|poi| poi.text().map(str::to_owned)).transpose()?;
+                return Ok(Some(WrittenSettings { settings, poi }));
+            }
+        }
+        Ok(None)
+    })
+}
+
+/// Reads the value of `key` of what nextstat wrote, if there is any.
+fn with_ours<T>(
+    root: &JsonCursor<'_>,
+    key: &str,
+    read: impl FnOnce(&JsonCursor<'_>) -> Read<Option<T>>,
+) -> Read<Option<T>> {
+    let Some(misc) = root.open_object()?.get("misc") else { return Ok(None) };
+    let Some(ours) = misc.open_object()?.get(KEY) else { return Ok(None) };
+    let Some(value) = ours.open_object()?.get(key) else { return Ok(None) };
+    read(&value)
+}
+
+/// Puts observations in the order of the workspace, with those of channels that it did not have.
+pub(super) fn restore_observations(root: &JsonCursor<'_>, observations: &mut Vec<Observation>) -> Read<()> {
+    let written = with_ours(root, "observations", |list| {
+        let one = |cursor: JsonCursor<'_>| -> Read<Observation> {
+            let object = cursor.open_object()?;
+            let data = object.get("data").map(|data| data.numbers()).transpose()?.unwrap_or_default();
+            Ok(Observation { name: object.need("name")?.text()?.to_owned(), data })
+        };
+        list.list()?.map(one).collect::<Read<Vec<_>>>().map(Some)
+    })?;
+    let Some(written) = written else { return Ok(()) };
+    let mut ordered = Vec::new();
+    for unused in written {
+        match observations.iter().position(|known| known.name == unused.name) {
+            Some(known) => ordered.push(observations.remove(known)),
+            None if !unused.data.is_empty() => ordered.push(unused),
+            None => {}
+        }
+    }
+    ordered.append(observations);
+    *observations = ordered;
+    Ok(())
+}
+
+fn read_setting(cursor: &JsonCursor<'_>) -> Read<WrittenSetting> {
+    let object = cursor.open_object()?;
+    let name = object.need("name")?.text()?.to_owned();
+    let Some(unused) = object.get("unused") else {
+        return Ok(WrittenSetting { name, keys: texts(&object.need("keys")?)?, unused: None });
+    };
+    let config = pyhf::read_setting(&unused).map_err(|_| super::unsupported_at("the setting of", &name, &unused))?;
+    Ok(WrittenSetting { name, keys: Vec::new(), unused: Some(config) })
+}
+
+/// Returns the settings without those that pyhf would have anyway, in the order of the workspace.
+pub(super) fn restore(full: Vec<FullSetting>, written: Option<&WrittenSettings>) -> Vec<ParameterConfig> {
+    let mut settings: Vec<Option<ParameterConfig>> =
+        full.into_iter().map(|setting| reduced(setting, written)).collect();
+    let mut ordered = Vec::new();
+    for setting in written.iter().flat_map(|written| &written.settings) {
+        match &setting.unused {
+            Some(config) => ordered.push(config.clone()),
+            None => {
+                let same = |config: &&mut Option<ParameterConfig>| {
+                    config.as_ref().is_some_and(|config| config.name == setting.name)
+                };
+                ordered.extend(settings.iter_mut().find(same).and_then(Option::take));
+            }
+        }
+    }
+    ordered.extend(settings.into_iter().flatten());
+    ordered
+}
+
+fn reduced(full: FullSetting, written: Option<&WrittenSettings>) -> Option<ParameterConfig> {
+    let FullSetting { mut config, defaults } = full;
+    let written = written.and_then(|written| written.settings.iter().find(|setting| setting.name == config.name));
+    for key in defaults {
+        if written.is_some_and(|setting| setting.keys.iter().any(|written| written == key)) {
+            continue;
+        }
+        match key {
+            "inits" => config.inits = None,
+            "bounds" => config.bounds = None,
+            "auxdata" => config.auxdata = None,
+            _ => config.fixed = None,
+        }
+    }
+    let is_empty = config == ParameterConfig { name: config.name.clone(), ..ParameterConfig::default() };
+    (!is_empty || written.is_some()).then_some(config)
+}
+
+/// Returns what `misc` has of a workspace; `is_used` says which parameters the model has.
+pub(super) fn write(workspace: &Workspace, is_used: impl Fn(&str) -> bool) -> Value {
+    let setting = |config: &ParameterConfig| {
+        let value = pyhf::write_setting(config);
+        if !is_used(&config.name) {
+            return json!({"name": config.name, "unused": value});
+        }
+        let keys = value.as_object().map(Map::keys);
+        let keys: Vec<&String> = keys.into_iter().flatten().filter(|key| *key != "name").collect();
+        json!({"name": config.name, "keys": keys})
+    };
+    let measurement = |measurement: &Measurement| {
+        let settings: Vec<Value> = measurement.parameters.iter().map(&setting).collect();
+        let mut ours = json!({"name": measurement.name, "parameters": settings});
+        if let Some(poi) = measurement.poi.as_deref().filter(|poi| !is_used(poi)) {
+            ours["poi"] = poi.into();
+        }
+        ours
+    };
+    let measurements: Vec<Value> = workspace.measurements.iter().map(measurement).collect();
+    let mut ours = json!({"measurements": measurements});
+    let channels = workspace.channels.iter().map(|channel| &channel.name);
+    if !channels.eq(workspace.observations.iter().map(|observation| &observation.name)) {
+        ours["observations"] = observations(workspace).into();
+    }
+    ours
+}
+
+/// Returns the names of the observations, and the data of those without a channel.
+fn observations(workspace: &Workspace) -> Vec<Value> {
+    let has_channel = |name: &str| workspace.channels.iter().any(|channel| channel.name == name);
+    let one = |observation: &Observation| {
+        let Observation { name, data } = observation;
+        if has_channel(name) { json!({"name": name}) } else { json!({"name": name, "data": data}) }
+    };
+    workspace.observations.iter().map(one).collect()
+}

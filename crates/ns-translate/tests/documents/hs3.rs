@@ -1,0 +1,352 @@
+//! HS3: what is read, what is refused and where, and what is written and kept.
+
+use std::path::Path;
+
+use ns_core::spec::{ConstraintTerm, ModifierKind, PerBinKind, Workspace};
+use ns_translate::digest::{DigestAlgorithm, digest};
+use ns_translate::{
+    ConvertedDocument, DocumentError, DocumentSource, LoadRequest, LoadedWorkspace, ReadDocument, ReadRequest,
+    TargetFormat, convert, full_message, load_document, read_bytes, read_document, read_document_with,
+};
+use serde_json::{Value, json};
+
+/// A document with every top-level list, and one channel with two bins.
+fn document() -> Value {
+    let axes = json!([{"name": "x", "min": 0.0, "max": 2.0, "nbins": 2}]);
+    let jes = json!({"name": "JES", "type": "normsys", "parameter": "alpha_JES", "constraint_name": "JES_term",
+                     "data": {"lo": 0.9, "hi": 1.1}});
+    let shape = json!({"name": "shape", "type": "shapesys", "parameters": ["gamma_shape_bin_0", "gamma_shape_bin_1"],
+                       "constraint_type": "Poisson", "data": {"vals": [0.1, 0.2]}});
+    let mu = json!({"name": "mu", "type": "normfactor", "parameter": "mu"});
+    let data =
+        |name: &str, contents: [f64; 2]| json!({"name": name, "type": "binned", "axes": axes, "contents": contents});
+    json!({
+        "metadata": {"hs3_version": "0.2"},
+        "distributions": [
+            {"name": "model_SR", "type": "histfactory_dist", "axes": axes, "samples": [
+                {"name": "signal", "data": {"contents": [5.0, 6.0]}, "modifiers": [mu]},
+                {"name": "background", "data": {"contents": [50.0, 40.0]}, "modifiers": [jes, shape]}]},
+            {"name": "JES_term", "type": "gaussian_dist", "x": "alpha_JES", "mean": "nom_alpha_JES", "sigma": 1.0}],
+        "data": [data("obsData_SR", [53.0, 47.0]), data("asimovData_SR", [55.0, 46.0])],
+        "likelihoods": [
+            {"name": "asimov", "distributions": ["model_SR"], "data": ["asimovData_SR"]},
+            {"name": "observed", "distributions": ["model_SR"], "data": ["obsData_SR"]}],
+        "analyses": [
+            {"name": "expected", "likelihood": "asimov", "parameters_of_interest": ["mu"]},
+            {"name": "search", "likelihood": "observed", "parameters_of_interest": ["mu"], "domains": ["domain"]}],
+        "domains": [{"name": "domain", "type": "product_domain", "axes": [{"name": "mu", "min": 0.0, "max": 4.0}]}],
+        "parameter_points": [{"name": "default_values", "parameters": [
+            {"name": "mu", "value": 1.5}, {"name": "nom_alpha_JES", "value": 0.0, "const": true}]}]
+    })
+}
+
+fn read_for(document: &Value, measurement: Option<&str>) -> Result<ReadDocument, DocumentError> {
+    let request = ReadRequest { measurement, ..ReadRequest::new(&DocumentSource::Stdin) };
+    read_document_with(document.to_string().as_bytes(), &request)
+}
+
+fn read(document: &Value) -> ReadDocument {
+    read_for(document, None).unwrap_or_else(|error| panic!("{}", full_message(&error)))
+}
+
+/// Returns the document with the value at `pointer` replaced.
+fn with(pointer: &str, value: Value) -> Value {
+    let mut document = document();
+    *document.pointer_mut(pointer).expect("a place") = value;
+    document
+}
+
+/// Returns the document with `key` added to the object at `pointer`.
+fn adding(pointer: &str, key: &str, value: Value) -> Value {
+    let mut document = document();
+    document.pointer_mut(pointer).expect("a place")[key] = value;
+    document
+}
+
+fn refused(document: &Value) -> (String, String) {
+    let error = read_for(document, None).expect_err("refused");
+    let pointer = error.pointer().unwrap_or_default().to_owned();
+    let message = full_message(&error);
+    (message.split(" at `").next().unwrap_or_default().to_owned(), pointer)
+}
+
+fn converted(read: &ReadDocument, format: TargetFormat) -> ConvertedDocument {
+    convert(&read.workspace, &read.kept, format).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn names_of_root_become_those_of_pyhf_and_settings_only_what_differs() {
+    let workspace = read(&document()).workspace;
+    let [channel] = &workspace.channels[..] else { panic!("one channel") };
+    assert_eq!((channel.name.as_str(), workspace.observations[0].data.clone()), ("SR", vec![53.0, 47.0]));
+    let names: Vec<_> = channel.samples[1].modifiers.iter().map(|one| (one.name.as_str(), one.kind())).collect();
+    assert_eq!(names, [("JES", ModifierKind::NormSys), ("shape", ModifierKind::ShapeSys)]);
+    let [search] = &workspace.measurements[..] else { panic!("one analysis has these data") };
+    assert_eq!((search.name.as_str(), search.poi.as_deref()), ("search", Some("mu")));
+    let [mu] = &search.parameters[..] else { panic!("{:?}", search.parameters) };
+    assert_eq!((mu.inits.clone(), mu.bounds.clone(), mu.fixed), (Some(vec![1.5]), Some(vec![[0.0, 4.0]]), None));
+}
+
+#[test]
+fn an_analysis_is_chosen_by_its_name_and_observed_data_come_first() {
+    let first = read(&document());
+    assert_eq!(first.workspace.measurements[0].name, "search");
+    assert_eq!(
+        first.warnings,
+        ["`search` is read; analyses with other data are `expected`: the name of a measurement selects one"]
+    );
+    let expected = read_for(&document(), Some("expected")).expect("an analysis");
+    assert_eq!(expected.workspace.observations[0].data, [55.0, 46.0]);
+    assert!(expected.warnings.is_empty(), "{:?}", expected.warnings);
+    let error = read_for(&document(), Some("Search")).expect_err("another name");
+    assert_eq!(full_message(&error), "the document has no analysis `Search`");
+    assert_eq!(error.hint().as_deref(), Some("did you mean `search`?"));
+}
+
+#[test]
+fn content_that_no_binned_model_has_is_refused_with_its_pointer() {
+    let sample = "/distributions/0/samples/1";
+    for (document, message, pointer) in [
+        (
+            with("/distributions/0/type", json!("generic_dist")),
+            "a distribution of type `generic_dist` cannot be read",
+            "/distributions/0/type",
+        ),
+        (with("/data/0/type", json!("unbinned")), "data of type `unbinned` cannot be read", "/data/0/type"),
+        (
+            with(&format!("{sample}/modifiers/0/type"), json!("custom")),
+            "a modifier of type `custom` cannot be read",
+            "/distributions/0/samples/1/modifiers/0/type",
+        ),
+        (
+            adding(&format!("{sample}/modifiers/0"), "interpolation", json!(9)),
+            "the interpolation `9` cannot be read",
+            "/distributions/0/samples/1/modifiers/0/interpolation",
+        ),
+        (
+            with("/distributions/1/type", json!("exponential_dist")),
+            "a constraint term of type `exponential_dist` cannot be read",
+            "/distributions/1/type",
+        ),
+        (with("/domains/0/type", json!("simplex")), "a domain of type `simplex` cannot be read", "/domains/0/type"),
+        (with("/metadata/hs3_version", json!("1.0")), "version `1.0` of HS3 is not supported", "/metadata/hs3_version"),
+        (with("/likelihoods/1/data/0", json!("obsData")), "unknown data set `obsData`", "/likelihoods/1/data/0"),
+        (
+            with("/data/0/contents", json!([1.0])),
+            "the contents of the data of a channel must have 2 entries, found 1",
+            "/data/0/contents",
+        ),
+        (
+            with("/distributions/0/axes/0/nbins", json!(1_000_000_000_000_u64)),
+            "the contents of these axes must have 1000000000000 entries, found 2",
+            "/distributions/0/axes",
+        ),
+        (
+            with("/distributions/1/x", json!("alpha_JER")),
+            "the distribution `JES_term` is not a constraint term of `alpha_JES`",
+            "/distributions/1",
+        ),
+        (
+            with("/parameter_points/0/parameters/1/name", json!("other")),
+            "`nom_alpha_JES` has no value in a parameter point",
+            "/distributions/1",
+        ),
+        (with("/distributions/1/name", json!("model_SR")), "the name `model_SR` is taken", "/distributions/1"),
+        (
+            with(&format!("{sample}/data/contents/0"), json!("x")),
+            "expected a number, found the string `x`",
+            "/distributions/0/samples/1/data/contents/0",
+        ),
+    ] {
+        assert_eq!(refused(&document), (message.to_owned(), pointer.to_owned()));
+    }
+}
+
+#[test]
+fn a_part_of_a_vector_cannot_be_constant() {
+    let point = json!({"name": "gamma_shape_bin_0", "value": 1.0, "const": true});
+    let document = with("/parameter_points/0/parameters/0", point);
+    assert_eq!(
+        refused(&document),
+        ("1 of the 2 parameters of `shape` are constant".to_owned(), "/parameter_points/0".to_owned())
+    );
+}
+
+#[test]
+fn unknown_keys_have_a_warning_and_are_written_back() {
+    let mut document = adding("/distributions/0/samples/1/modifiers/0", "color", json!({"line": 2}));
+    document["extension"] = json!([1, 2.5]);
+    document["metadata"]["authors"] = json!(["The Authors"]);
+    document["misc"] = json!({"notes": "kept", "ROOT_internal": {"attributes": {}}});
+    let read = read(&document);
+    let unknown: Vec<&String> = read.warnings.iter().filter(|warning| warning.contains("unknown")).collect();
+    assert_eq!(
+        unknown,
+        [
+            "the key at `/extension` is unknown and has no effect",
+            "the key at `/distributions/0/samples/1/modifiers/0/color` is unknown and has no effect",
+        ]
+    );
+    let again = converted(&read, TargetFormat::Hs3);
+    let value: Value = serde_json::from_str(&again.text).expect("JSON");
+    assert_eq!(value["distributions"][0]["samples"][1]["modifiers"][0]["color"], json!({"line": 2}));
+    assert_eq!((&value["extension"], &value["misc"]["notes"]), (&json!([1, 2.5]), &json!("kept")));
+    assert_eq!(value["metadata"]["authors"], json!(["The Authors"]));
+    assert_eq!(again.warnings, [] as [String; 0]);
+    let lost = converted(&read, TargetFormat::Pyhf).warnings.concat();
+    assert!(lost.contains("`/extension`") && lost.contains("`/metadata/authors`"), "{lost}");
+}
+
+#[test]
+fn the_binning_of_a_document_is_written_back() {
+    let mut document = document();
+    let axes = json!([{"name": "mass", "min": 100.0, "max": 180.0, "edges": [100.0, 120.0, 180.0]}]);
+    document["distributions"][0]["axes"] = axes.clone();
+    document["data"][0]["axes"] = axes.clone();
+    let value: Value = serde_json::from_str(&converted(&read(&document), TargetFormat::Hs3).text).expect("JSON");
+    assert_eq!((&value["distributions"][0]["axes"], &value["data"][0]["axes"]), (&axes, &axes));
+}
+
+#[test]
+fn vals_are_relative_with_a_constraint_type_and_absolute_without() {
+    let shape = "/distributions/0/samples/1/modifiers/1";
+    let uncertainties = |document: &Value| match &read(document).workspace.channels[0].samples[1].modifiers[1].data {
+        ns_core::spec::ModifierData::ShapeSys(uncertainties) => uncertainties.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(uncertainties(&document()), [5.0, 8.0]);
+    let mut standard = document();
+    let modifier = standard.pointer_mut(shape).and_then(Value::as_object_mut).expect("a modifier");
+    modifier.remove("constraint_type");
+    modifier.insert("constraint".to_owned(), json!("Poisson"));
+    assert_eq!(uncertainties(&standard), [0.1, 0.2]);
+    // Before it wrote a `constraint_type`, ROOT had the auxiliary data in `vals`.
+    standard["metadata"]["packages"] = json!([{"name": "ROOT", "version": "6.30"}]);
+    assert_eq!(refused(&standard).1, format!("{shape}/type"));
+}
+
+#[test]
+fn terms_are_read_from_modifiers_likelihoods_and_auxiliary_distributions() {
+    let term_of = |document: &Value, name: &str| {
+        let config = read(document).workspace.measurements[0].parameters.iter().find(|one| one.name == name).cloned();
+        config.map(|config| (config.constraints.unwrap_or_default(), config.auxdata.unwrap_or_default()))
+    };
+    let mut in_likelihood = document();
+    let term = json!({"name": "mu_term", "type": "gaussian_dist", "x": "measured", "mean": "mu", "sigma": 0.25});
+    in_likelihood["distributions"].as_array_mut().expect("a list").push(term);
+    in_likelihood["likelihoods"][1]["distributions"] = json!(["model_SR", "mu_term"]);
+    in_likelihood["likelihoods"][1]["data"] = json!(["obsData_SR", 1.25]);
+    let gaussian = (vec![ConstraintTerm::Gaussian { sigma: 0.25 }], vec![1.25]);
+    assert_eq!(term_of(&in_likelihood, "mu"), Some(gaussian));
+
+    let mut auxiliary = document();
+    let term = json!({"name": "mu_term", "type": "poisson_dist", "x": 16.0, "mean": "mean"});
+    auxiliary["distributions"].as_array_mut().expect("a list").push(term);
+    auxiliary["functions"] = json!([{"name": "mean", "type": "product", "factors": [16.0, "mu"]}]);
+    auxiliary["likelihoods"][1]["aux_distributions"] = json!(["mu_term"]);
+    assert_eq!(term_of(&auxiliary, "mu"), Some((vec![ConstraintTerm::Poisson { tau: 16.0 }], vec![16.0])));
+
+    let two = json!([{"name": "JES_term", "type": "gaussian_dist", "x": "alpha_JES", "mean": 0.0, "sigma": 1.0},
+                     {"name": "again", "type": "gaussian_dist", "x": "alpha_JES", "mean": 0.0, "sigma": 2.0}]);
+    let mut twice = document();
+    twice["distributions"].as_array_mut().expect("a list").truncate(1);
+    twice["distributions"].as_array_mut().expect("a list").extend(two.as_array().expect("a list").clone());
+    twice["likelihoods"][1]["aux_distributions"] = json!(["again"]);
+    assert_eq!(refused(&twice).0, "the parameter `alpha_JES` has two different constraint terms");
+}
+
+#[test]
+fn factors_that_root_made_constant_below_its_threshold_have_that_threshold() {
+    let mut document = document();
+    let stat = json!({"name": "staterror", "type": "staterror", "constraint_type": "Poisson",
+                      "parameters": ["gamma_stat_SR_bin_0", "gamma_stat_SR_bin_1"]});
+    let sample = &mut document["distributions"][0]["samples"][1];
+    sample["modifiers"][1] = stat;
+    sample["data"]["errors"] = json!([1.0, 4.0]);
+    let fixed = json!({"name": "gamma_stat_SR_bin_0", "value": 1.0, "const": true});
+    document["parameter_points"][0]["parameters"].as_array_mut().expect("a list").push(fixed);
+    let workspace = read(&document).workspace;
+    let config = workspace.measurements[0].parameters.iter().find(|one| one.name == "staterror_SR");
+    let per_bin = config.and_then(|config| config.per_bin).expect("terms");
+    assert_eq!((per_bin.constraint, per_bin.relative_threshold), (Some(PerBinKind::Poisson), Some(0.1)));
+}
+
+#[test]
+fn writers_name_what_a_format_cannot_hold() {
+    let text = include_bytes!("../../../../testdata/fuzz/workspace/constraint_terms.json");
+    let read = ns_translate::read_document(text, &DocumentSource::Stdin).expect("a workspace");
+    for format in [TargetFormat::Pyhf, TargetFormat::Hs3] {
+        let error = convert(&read.workspace, &read.kept, format).expect_err("beyond the format");
+        assert!(!error.items.is_empty());
+        let value: Value = serde_json::from_slice(text).expect("JSON");
+        for item in &error.items {
+            assert!(value.pointer(&item.pointer).is_some(), "{item}");
+            assert!(error.items.len() > 10 || error.to_string().contains(&item.to_string()), "{error}");
+        }
+    }
+    let written = convert(&read.workspace, &read.kept, TargetFormat::Extended).expect("has keys for everything");
+    let back = ns_translate::read_document(written.text.as_bytes(), &DocumentSource::Stdin).expect("readable");
+    assert_eq!(back.workspace, read.workspace);
+}
+
+fn load(path: &Path) -> LoadedWorkspace {
+    load_document(&LoadRequest::new(DocumentSource::Path(path.to_owned())))
+        .unwrap_or_else(|error| panic!("{}", full_message(&error)))
+}
+
+fn digest_after_hs3(workspace: &Workspace, name: &str) -> [String; 2] {
+    let converted = |workspace: &Workspace, format| {
+        convert(workspace, &Default::default(), format).unwrap_or_else(|error| panic!("{name}: {error}")).text
+    };
+    let back = ns_translate::read_document(converted(workspace, TargetFormat::Hs3).as_bytes(), &DocumentSource::Stdin);
+    let back = back.unwrap_or_else(|error| panic!("{name}: {}", full_message(&error)));
+    [workspace, &back.workspace].map(|workspace| {
+        digest(converted(workspace, TargetFormat::Pyhf).as_bytes(), DigestAlgorithm::Sha256).expect("JSON")
+    })
+}
+
+#[test]
+fn examples_keep_their_digest_through_hs3() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    for name in ["simple", "shapes", "background"] {
+        let workspace = load(&examples.join(format!("{name}.json"))).workspace;
+        let [before, after] = digest_after_hs3(&workspace, name);
+        assert_eq!(before, after, "{name}");
+    }
+}
+
+#[test]
+#[ignore = "needs published likelihoods"]
+fn published_workspaces_keep_their_digest_through_hs3() {
+    let folder = ns_testkit::published::data_folder().join("workspaces");
+    let mut n_read = 0;
+    for path in std::fs::read_dir(folder).expect("readable").map(|entry| entry.expect("readable").path()) {
+        let name = path.to_string_lossy().into_owned();
+        if name.contains("patch") || name.contains("synthsig") {
+            continue;
+        }
+        let [before, after] = digest_after_hs3(&load(&path).workspace, &name);
+        assert_eq!(before, after, "{name}");
+        n_read += 1;
+    }
+    assert!(n_read > 0);
+}
+
+#[test]
+#[ignore = "needs published likelihoods"]
+fn published_documents_of_root_are_read_and_written_back() {
+    let folder = ns_testkit::published::data_folder().join("hs3");
+    let mut n_read = 0;
+    for path in std::fs::read_dir(folder).expect("readable").map(|entry| entry.expect("readable").path()) {
+        let bytes = read_bytes(&DocumentSource::Path(path.clone())).expect("readable");
+        let read = read_document(&bytes, &DocumentSource::Path(path.clone())).unwrap_or_else(|error| panic!("{}", full_message(&error)));
+        if path.to_string_lossy().ends_with("hifa.json") {
+            continue;
+        }
+        let again = converted(&read, TargetFormat::Hs3);
+        let back = ns_translate::read_document(again.text.as_bytes(), &DocumentSource::Stdin).expect("readable");
+        assert_eq!(back.workspace, read.workspace, "{}", path.display());
+        n_read += 1;
+    }
+    assert!(n_read > 0);
+}
