@@ -12,7 +12,7 @@ use nextstat::{Face, Hint};
 use ns_core::CompileError;
 use ns_translate::toys::ToyFileError;
 use ns_translate::workspace::WorkspaceError;
-use ns_translate::{DocumentError, SourceError};
+use ns_translate::{ConversionError, DocumentError, SourceError};
 use std::error::Error;
 use std::io;
 
@@ -44,6 +44,14 @@ pub(crate) enum CliError {
         name: String,
         /// The problem.
         error: WorkspaceError,
+    },
+    /// A workspace that a format cannot hold.
+    #[error("in {name}: {error}")]
+    Conversion {
+        /// The workspace in backticks, or `standard input`.
+        name: String,
+        /// What it cannot hold.
+        error: ConversionError,
     },
     /// A stored fit that cannot be used.
     #[error("in {name}: {error}")]
@@ -209,6 +217,7 @@ impl CliError {
             Self::Library(error) => error.hint(Face::Command),
             Self::Compile { error, .. } => error.hint(),
             Self::Workspace { error, .. } => error.hint(),
+            Self::Conversion { error, .. } => error.hint().map(str::to_owned),
             Self::StoredFit { error, .. } => error.hint().map(str::to_owned),
             Self::Exclusion { error, .. } => error.hint(Face::Command),
             Self::OneOutput { .. } | Self::OutputIsInput { .. } => Some("write the result to another file".to_owned()),

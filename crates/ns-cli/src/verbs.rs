@@ -7,6 +7,7 @@
 mod check;
 mod combine;
 mod completions;
+mod convert;
 mod decorrelate;
 mod devices;
 mod digest;
@@ -155,6 +156,8 @@ verbs! {
     Rename: rename::RenameArgs,
     /// Split parameters of a workspace by channel or by sample
     Decorrelate: decorrelate::DecorrelateArgs,
+    /// Convert a workspace to pyhf JSON or HS3
+    Convert: convert::ConvertArgs,
     /// Sort a workspace by name
     Sort: sort::SortArgs,
     /// Work with patch sets: many signals for one background-only workspace

@@ -9,6 +9,7 @@ mod files;
 mod fits;
 mod gallery;
 mod histfactory;
+mod hs3;
 mod in_python;
 mod layers;
 mod new_users;
