@@ -12,7 +12,10 @@ use ns_translate::digest::{DigestAlgorithm, digest};
 use ns_translate::patch::{self, Patch};
 use ns_translate::patchset::{PatchEntry, PatchSet, PatchSetError};
 use ns_translate::pyhf::{read_value, read_workspace};
-use ns_translate::{DocumentError, DocumentSource, read_workspace_text};
+use ns_translate::{
+    DocumentError, DocumentSource, ReadDocument, ReadRequest, TargetFormat, convert, read_bytes, read_document_for,
+    read_workspace_text,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
@@ -46,6 +49,33 @@ fn read_document<'py>(py: Python<'py>, path: std::path::PathBuf) -> PyResult<Bou
         .map_err(|problem| error::document(py, &problem))?
         .bytes;
     Ok(PyBytes::new(py, &bytes))
+}
+
+/// Returns a document in another format, and the warnings about it. The document is a file, or the
+/// text of one.
+#[pyfunction]
+fn convert_document(
+    py: Python<'_>,
+    path: Option<std::path::PathBuf>,
+    text: Option<Vec<u8>>,
+    format: &str,
+    measurement: Option<&str>,
+) -> PyResult<(String, Vec<String>)> {
+    let Some(target) = TargetFormat::from_word(format) else {
+        let hint = Some("choose one of `pyhf`, `extended`, `hs3`".to_owned());
+        return Err(error::parameter(py, format!("unknown format `{format}`"), hint));
+    };
+    let origin = path.map_or(DocumentSource::Stdin, DocumentSource::Path);
+    let read = || -> Result<ReadDocument, DocumentError> {
+        let bytes = text.map_or_else(|| read_bytes(&origin), Ok)?;
+        let read = read_document_for(&bytes, &ReadRequest { origin: &origin, measurement });
+        read.map_err(|error| if origin == DocumentSource::Stdin { error } else { error.in_file(&origin.name()) })
+    };
+    let read = py.detach(read).map_err(|problem| error::document(py, &problem))?;
+    let converted = py.detach(|| convert(&read.workspace, &read.kept, target));
+    let converted =
+        converted.map_err(|problem| error::parameter(py, problem.to_string(), problem.hint().map(str::to_owned)))?;
+    Ok((converted.text, [read.warnings, converted.warnings].concat()))
 }
 
 /// Returns a JSON text with a JSON patch applied.
@@ -235,6 +265,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check_model, module)?)?;
     module.add_function(wrap_pyfunction!(exclusion_of, module)?)?;
     module.add_function(wrap_pyfunction!(digest_of, module)?)?;
+    module.add_function(wrap_pyfunction!(convert_document, module)?)?;
     module.add_function(wrap_pyfunction!(read_document, module)?)?;
     module.add_function(wrap_pyfunction!(inspect_workspace, module)?)?;
     module.add_function(wrap_pyfunction!(apply_patch, module)?)

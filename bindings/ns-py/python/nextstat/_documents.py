@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ._progress import Progress
     from ._sources import Document
 
-__all__ = ["PatchSet", "apply_patch", "check", "digest", "every_patch", "inspect", "json_schema"]
+__all__ = ["PatchSet", "apply_patch", "check", "convert", "digest", "every_patch", "inspect", "json_schema"]
 
 
 @hinted
@@ -88,6 +88,36 @@ def digest(document: Document, algorithm: str = "sha256") -> str:
     '21501dbaf73f5223'
     """
     return _nextstat.digest_of(document_bytes(document), text("algorithm", algorithm))
+
+
+def convert(document: Document, to: str, *, measurement: str | None = None) -> dict[str, Any]:
+    """Returns a workspace in another format.
+
+    `document` is a path of pyhf JSON, HS3 or HistFactory XML, JSON text or a dictionary. `to` is
+    ``"pyhf"`` for what pyhf reads, ``"extended"`` for pyhf JSON that may have further keys, or
+    ``"hs3"``. `measurement` is the analysis of an HS3 document whose data are read.
+
+    Raises
+    ------
+    ParameterError
+        A model that the format cannot hold; the message names what it lacks.
+
+    Examples
+    --------
+    >>> import nextstat
+    >>> document = nextstat.convert("examples/simple.json", "hs3")
+    >>> document["likelihoods"][0]["distributions"]
+    ['model_singlechannel']
+    >>> nextstat.digest(nextstat.convert(document, "pyhf")) == nextstat.digest("examples/simple.json")
+    True
+    """
+    path = file_of(document)
+    given = None if path is not None else json_bytes(document)
+    wanted = None if measurement is None else text("measurement", measurement)
+    made, warnings = _nextstat.convert_document(path, given, text("to", to), wanted)
+    for warning in warnings:
+        warn(warning)
+    return cast("dict[str, Any]", json.loads(made))
 
 
 def json_schema(name: str) -> dict[str, Any]:

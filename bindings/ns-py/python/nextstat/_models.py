@@ -76,7 +76,7 @@ def load_workspace(
     model_options: Sequence[str] = (),
     keywords: Mapping[str, str] | None = None,
 ) -> Model:
-    """Returns the model of a file: pyhf JSON, HistFactory XML, or a data card of Combine.
+    """Returns the model of a file: pyhf JSON, HS3, HistFactory XML, or a data card of Combine.
 
     The file may be compressed (`.gz`, `.zst`).
 
@@ -84,7 +84,7 @@ def load_workspace(
     ----------
     path : path
     measurement : str, optional
-        The measurement; the first one if not given.
+        The measurement, or the analysis of an HS3 document; the first one if not given.
     patches : path or sequence of paths
         JSON patches, applied in order after the patch of the set.
     patchset, patch_name : path and str, optional

@@ -394,6 +394,9 @@ def schema_urn(name: str) -> str:
     """Returns the identifier of the JSON schema called `name`."""
 
 def digest_of(text: bytes, algorithm: str) -> str: ...
+def convert_document(
+    path: str | None, text: bytes | None, format: str, measurement: str | None
+) -> tuple[str, list[str]]: ...
 def combine(
     workspaces: Sequence[tuple[str | None, bytes | str]],
     map: bytes | str | None,
