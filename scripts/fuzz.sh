@@ -13,10 +13,11 @@ if ! cargo +nightly fuzz --version >/dev/null 2>&1; then
     echo "hint: cargo install cargo-fuzz --locked" >&2
     exit 2
 fi
-for target in workspace patch patchset map xml card root_file; do
+for target in workspace patch patchset map xml hs3 card root_file; do
     mkdir -p "corpus/$target"
     case $target in
         card) seeds="../testdata/combine" ;;
+        hs3) seeds="../testdata/hs3/written ../testdata/hs3/root" ;;
         xml) seeds="../testdata/histfactory ../testdata/histfactory/channels" ;;
         root_file) seeds=../testdata/root ;;
         *) seeds=../testdata/fuzz/$target ;;

@@ -10,8 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 /// Inputs per kind of document: workspaces, patches, patch sets, correlation maps, XML, ROOT files,
-/// data cards.
-const INPUTS: [usize; 7] = [30_000, 10_000, 10_000, 10_000, 10_000, 10_000, 10_000];
+/// data cards, HS3 documents.
+const INPUTS: [usize; 8] = [30_000, 10_000, 10_000, 10_000, 10_000, 10_000, 10_000, 10_000];
 
 /// Seeds that are larger make the run slow.
 const SEED_LIMIT: usize = 30_000;
@@ -20,6 +20,7 @@ fn seeds(kind: &str) -> Vec<Vec<u8>> {
     match kind {
         "xml" => [seeds_in("histfactory", Some("xml")), seeds_in("histfactory/channels", Some("xml"))].concat(),
         "card" => seeds_in("combine", Some("txt")),
+        "hs3" => [seeds_in("hs3/written", Some("json")), seeds_in("hs3/root", Some("json"))].concat(),
         "root_file" => seeds_in("root", Some("root")),
         kind => seeds_in(&format!("fuzz/{kind}"), None),
     }
@@ -72,6 +73,12 @@ fn no_patch_violates_an_invariant() {
 fn no_patch_set_violates_an_invariant() {
     let reached = run("patchset", INPUTS[2], ns_fuzz::patchset);
     assert!(reached[FuzzStage::Fitted as usize] > INPUTS[2] / 10, "too few of the mutations reach a fit: {reached:?}");
+}
+
+#[test]
+fn no_hs3_document_violates_an_invariant() {
+    let reached = run("hs3", INPUTS[7], ns_fuzz::hs3);
+    assert!(reached[FuzzStage::Fitted as usize] > INPUTS[7] / 10, "too few of the mutations reach a fit: {reached:?}");
 }
 
 #[test]
