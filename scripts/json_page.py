@@ -22,9 +22,9 @@ Almost every verb writes one JSON object. Python's results have the same keys as
 `make json-page`; do not edit it.
 
 `completions`, `man`, `patchset list` and `schema` without a name write text; `digest` writes text,
-with `--json` an object of digests by algorithm; `combine`, `decorrelate`, `prune`, `rename`, `sort`
-and `patchset apply` write workspaces; `patchset extract` writes the operations of a patch, with
-`--with-metadata` the patch with its name, its values and the metadata of the set.
+with `--json` an object of digests by algorithm; `combine`, `convert`, `decorrelate`, `prune`,
+`rename`, `sort` and `patchset apply` write workspaces; `patchset extract` writes the operations of
+a patch, with `--with-metadata` the patch with its name, its values and the metadata of the set.
 
 Types: *number* is a JSON number, or `null` where it is not finite or does not exist. Shapes: P is
 the number of parameters, in the order of `par_names`. -ln L has no unit; yields are events;
