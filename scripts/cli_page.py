@@ -20,7 +20,8 @@ edit it.
 `nextstat man fit` prints the same as a manual page; `nextstat man --directory
 ~/.local/share/man/man1` installs a page for every verb, for `man nextstat-fit`.
 
-- A workspace is pyhf JSON (schema 1.0.0), plain or compressed as `.gz` or `.zst`. `-` is standard
+- A workspace is pyhf JSON (schema 1.0.0), HS3, HistFactory XML or a data card of Combine, plain or
+  compressed as `.gz` or `.zst`. `-` is standard
   input. `--input FILE` is the same as the argument.
 - JSON has sorted keys and an indentation of four spaces, as Python's
   `json.dumps(indent=4, sort_keys=True)`. Numbers that are not finite are `null`.

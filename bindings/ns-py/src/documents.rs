@@ -13,7 +13,7 @@ use ns_translate::patch::{self, Patch};
 use ns_translate::patchset::{PatchEntry, PatchSet, PatchSetError};
 use ns_translate::pyhf::{read_value, read_workspace};
 use ns_translate::{
-    DocumentError, DocumentSource, ReadDocument, ReadRequest, TargetFormat, convert, read_bytes, read_document_for,
+    DocumentError, DocumentSource, ReadDocument, ReadRequest, TargetFormat, convert, read_bytes, read_document_with,
     read_workspace_text,
 };
 use pyo3::prelude::*;
@@ -68,7 +68,7 @@ fn convert_document(
     let origin = path.map_or(DocumentSource::Stdin, DocumentSource::Path);
     let read = || -> Result<ReadDocument, DocumentError> {
         let bytes = text.map_or_else(|| read_bytes(&origin), Ok)?;
-        let read = read_document_for(&bytes, &ReadRequest { origin: &origin, measurement });
+        let read = read_document_with(&bytes, &ReadRequest { measurement, ..ReadRequest::new(&origin) });
         read.map_err(|error| if origin == DocumentSource::Stdin { error } else { error.in_file(&origin.name()) })
     };
     let read = py.detach(read).map_err(|problem| error::document(py, &problem))?;

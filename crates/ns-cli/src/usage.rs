@@ -79,8 +79,9 @@ const VERBS_ELSEWHERE: [(&str, &str); 18] = [
 pub(crate) fn joined(arguments: Vec<OsString>) -> Vec<OsString> {
     let mut found: Vec<OsString> = Vec::with_capacity(arguments.len());
     let mut is_option = true;
-    // `-m` has another meaning for these.
-    let has_mass = !arguments.get(1).is_some_and(|verb| verb == "prune" || verb == "rename");
+    // For these, `-m` is a modifier.
+    let has_mass =
+        !arguments.get(1).is_some_and(|verb| ["decorrelate", "prune", "rename"].iter().any(|own| verb == own));
     for argument in arguments {
         let argument = if has_mass && is_option && argument == "-m" { OsString::from("--mass") } else { argument };
         let option = found.last().and_then(|last| OPTIONAL_VALUES.iter().find(|(name, _)| last == name));

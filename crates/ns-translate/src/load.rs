@@ -42,11 +42,7 @@ impl LoadRequest {
     }
 
     fn reading(&self) -> ReadRequest<'_> {
-        ReadRequest {
-            origin: &self.workspace,
-            measurement: self.measurement.as_deref(),
-            card: Some(&self.card),
-        }
+        ReadRequest { origin: &self.workspace, measurement: self.measurement.as_deref(), card: Some(&self.card) }
     }
 }
 
@@ -85,8 +81,8 @@ pub struct WorkspaceText {
     pub warnings: Vec<String>,
 }
 
-/// Reads the bytes of a document; HistFactory XML, HS3 and data cards are read as a workspace, which
-/// is written as pyhf JSON.
+/// Reads the bytes of a document; HistFactory XML, HS3 and data cards are read as a workspace,
+/// which is written as pyhf JSON.
 ///
 /// # Errors
 ///

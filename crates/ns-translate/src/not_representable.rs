@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use ns_core::spec::{Clipping, ModifierKind, Sample, Workspace};
+
 /// Content of a workspace that a format cannot hold, with its place in the workspace as pyhf JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotRepresentable {
@@ -30,6 +32,41 @@ impl Lacking {
         let item = NotRepresentable { what, name: name.to_owned(), pointer };
         if !self.0.contains(&item) {
             self.0.push(item);
+        }
+    }
+
+    /// Adds the rules of yields of `workspace`, which no format but ours has: the lowest yields,
+    /// templates that keep their sum, statistical uncertainties of whole bins, and the names of
+    /// elements.
+    pub(crate) fn add_yield_rules(&mut self, workspace: &Workspace) {
+        for (c, channel) in workspace.channels.iter().enumerate() {
+            for (s, sample) in channel.samples.iter().enumerate() {
+                self.add_sample(sample, &format!("/channels/{c}/samples/{s}"));
+            }
+        }
+        for (m, measurement) in workspace.measurements.iter().enumerate() {
+            let pointer = format!("/measurements/{m}/config");
+            if measurement.clip != Clipping::default() {
+                self.add("clipping in the measurement", &measurement.name, format!("{pointer}/clip"));
+            }
+            for (p, config) in measurement.parameters.iter().enumerate().filter(|(_, config)| config.elements.is_some())
+            {
+                self.add("names of the elements of", &config.name, format!("{pointer}/parameters/{p}/elements"));
+            }
+        }
+    }
+
+    fn add_sample(&mut self, sample: &Sample, pointer: &str) {
+        if sample.template.clip.is_some() {
+            self.add("clipping of the sample", &sample.name, format!("{pointer}/clip"));
+        }
+        if sample.template.normalize {
+            self.add("the normalised template of", &sample.name, format!("{pointer}/normalize"));
+        }
+        for (m, modifier) in sample.modifiers.iter().enumerate() {
+            if modifier.kind() == ModifierKind::McStat {
+                self.add("the mcstat", &modifier.name, format!("{pointer}/modifiers/{m}"));
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use super::values::finite;
 /// What a data card does not say itself.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct CardArgs {
-    /// Mass that `$MASS` stands for in a Combine card; also `-m`, but of `prune` and `rename`
+    /// Mass that `$MASS` stands for in a Combine card; also `-m`, where that is not a modifier
     #[arg(long, value_name = "MASS", value_parser = finite, allow_hyphen_values = true, help_heading = "Combine cards")]
     mass: Option<f64>,
 

@@ -20,8 +20,8 @@ use std::path::PathBuf;
 /// Where a workspace is.
 #[derive(Debug, Args)]
 pub(crate) struct SourceArgs {
-    /// Workspace: pyhf JSON, HS3, a combination in HistFactory XML, or a data card of Combine, plain
-    /// or compressed as .gz or .zst; `-`, or no workspace, reads standard input
+    /// Workspace: pyhf JSON, HS3, a combination in HistFactory XML, or a data card of Combine,
+    /// plain or compressed as .gz or .zst; `-`, or no workspace, reads standard input
     #[arg(value_name = "WORKSPACE", value_parser = source())]
     workspace: Option<DocumentSource>,
 

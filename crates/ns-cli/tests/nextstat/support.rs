@@ -86,11 +86,11 @@ pub(crate) fn is_valid(document: &Value) -> bool {
     schema.is_some_and(|schema| schema.is_valid(document))
 }
 
-/// Refuses a JSON object that is not valid by its schema. Those of pyhf have none: workspaces,
-/// patches and digests.
+/// Refuses a JSON object that is not valid by its schema. Those of pyhf and HS3 have none:
+/// workspaces, patches, digests and distributions.
 fn require_valid(text: &[u8]) {
     let Ok(document @ Value::Object(_)) = serde_json::from_slice::<Value>(text) else { return };
-    let is_of_pyhf = || ["channels", "patch", "sha256"].iter().any(|key| document.get(key).is_some());
+    let is_of_pyhf = || ["channels", "patch", "sha256", "distributions"].iter().any(|key| document.get(key).is_some());
     match document["$schema"].as_str() {
         None => assert!(is_of_pyhf(), "a document without `$schema`: {document}"),
         // A schema.

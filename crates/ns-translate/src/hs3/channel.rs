@@ -279,6 +279,7 @@ impl ChannelReader<'_, '_> {
 }
 
 /// Where a sample is.
+#[derive(Clone, Copy)]
 struct SampleReading<'a> {
     channel: &'a str,
     index: usize,

@@ -292,6 +292,7 @@ impl ReadLikelihood {
                 name: sample.name,
                 data: sample.data,
                 modifiers: sample.modifiers.into_iter().map(|read| named(read, parameters, names)).collect(),
+                ..Sample::default()
             });
             workspace.channels.push(Channel { name: name.clone(), samples: samples.collect() });
             workspace.observations.push(Observation { name, data });

@@ -215,7 +215,7 @@ impl TermReader<'_, '_> {
         let (x, mu, sigma) = (operand("x")?, operand("mu")?, operand("sigma")?);
         if x.is_name(self.is_parameter) {
             let is_datum = datum.is_none() && !mu.is_name(self.is_parameter);
-            return Ok(is_datum.then(|| (x, Shape::LogNormal { sigma, density: LogNormalDensity::Parameter }, mu)));
+            return Ok(is_datum.then_some((x, Shape::LogNormal { sigma, density: LogNormalDensity::Parameter }, mu)));
         }
         let Operand::Name(function) = &mu else { return Ok(None) };
         let Some(parameter) = self.logarithm(function)? else { return Ok(None) };

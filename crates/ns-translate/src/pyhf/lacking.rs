@@ -1,6 +1,6 @@
 //! What a workspace has beyond pyhf's schema.
 
-use ns_core::spec::{Clipping, ParameterConfig, Workspace};
+use ns_core::spec::{ParameterConfig, Workspace};
 
 use crate::not_representable::{Lacking, NotRepresentable};
 
@@ -11,6 +11,7 @@ use crate::not_representable::{Lacking, NotRepresentable};
 /// Everything that pyhf cannot read.
 pub(crate) fn require_schema(workspace: &Workspace) -> Result<(), Vec<NotRepresentable>> {
     let mut lacking = Lacking::default();
+    lacking.add_yield_rules(workspace);
     for (c, channel) in workspace.channels.iter().enumerate() {
         for (s, sample) in channel.samples.iter().enumerate() {
             for (m, modifier) in sample.modifiers.iter().enumerate() {
@@ -29,9 +30,6 @@ pub(crate) fn require_schema(workspace: &Workspace) -> Result<(), Vec<NotReprese
     }
     for (m, measurement) in workspace.measurements.iter().enumerate() {
         let pointer = format!("/measurements/{m}/config");
-        if measurement.clip != Clipping::default() {
-            lacking.add("clipping in the measurement", &measurement.name, format!("{pointer}/clip"));
-        }
         for (p, config) in measurement.parameters.iter().enumerate() {
             setting(config, &format!("{pointer}/parameters/{p}"), &mut lacking);
         }

@@ -339,7 +339,8 @@ fn published_documents_of_root_are_read_and_written_back() {
     let mut n_read = 0;
     for path in std::fs::read_dir(folder).expect("readable").map(|entry| entry.expect("readable").path()) {
         let bytes = read_bytes(&DocumentSource::Path(path.clone())).expect("readable");
-        let read = read_document(&bytes, &DocumentSource::Path(path.clone())).unwrap_or_else(|error| panic!("{}", full_message(&error)));
+        let read = read_document(&bytes, &DocumentSource::Path(path.clone()))
+            .unwrap_or_else(|error| panic!("{}", full_message(&error)));
         if path.to_string_lossy().ends_with("hifa.json") {
             continue;
         }

@@ -9,7 +9,7 @@ mod points;
 mod settings;
 mod terms;
 
-use ns_core::spec::{Clipping, Workspace};
+use ns_core::spec::Workspace;
 use serde_json::{Map, Value, json};
 
 use self::channels::ChannelWriter;
@@ -32,11 +32,7 @@ pub(crate) struct WrittenHs3 {
 /// read from.
 pub(crate) fn write(workspace: &Workspace, kept: &KeptKeys) -> Result<WrittenHs3, Vec<NotRepresentable>> {
     let mut lacking = Lacking::default();
-    for (m, measurement) in workspace.measurements.iter().enumerate() {
-        if measurement.clip != Clipping::default() {
-            lacking.add("clipping in the measurement", &measurement.name, format!("/measurements/{m}/config/clip"));
-        }
-    }
+    lacking.add_yield_rules(workspace);
     let roles = Roles::collect(workspace, &mut lacking);
     let writer = ChannelWriter { workspace, roles: &roles };
     let channels = writer.distributions(&mut lacking);

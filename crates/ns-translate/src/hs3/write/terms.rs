@@ -49,7 +49,7 @@ pub(super) fn reference(role: &ParameterRole<'_>) -> Reference {
     match (role.kind, role.own_term()) {
         (_, Some(ConstraintTerm::Flat)) | (ModifierKind::NormFactor, None) => Reference::None,
         (ModifierKind::NormSys | ModifierKind::HistoSys, None) => {
-            let is_standard = role.configs.iter().flatten().all(|config| is_zero(config));
+            let is_standard = role.configs.iter().flatten().all(is_zero);
             if is_standard { Reference::Implied } else { Reference::Named }
         }
         _ => Reference::Named,
