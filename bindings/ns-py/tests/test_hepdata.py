@@ -232,6 +232,34 @@ def test_mistakes_are_errors_and_write_nothing(shapes, tmp_path):
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["mine", "notes.txt"]
 
 
+def test_a_submission_with_other_tables_is_replaced_only_with_force(shapes, tmp_path):
+    limits, record = nextstat.upper_limit(shapes), tmp_path / "record"
+    nextstat.hepdata.submission([limits, nextstat.significance(shapes)], record)
+    before = {path.name: path.read_bytes() for path in record.iterdir()}
+    with pytest.raises(nextstat.ParameterError, match=r"another submission, with the file `significance\.yaml`") as caught:
+        nextstat.hepdata.submission([limits], record, archive=tmp_path / "record.zip")
+    assert "--force" in caught.value.hint
+    assert {path.name: path.read_bytes() for path in record.iterdir()} == before
+    assert not (tmp_path / "record.zip").exists()
+
+    (tmp_path / "limits.json").write_text(limits.to_json(), encoding="utf-8")
+    line = [sys.executable, "-m", "nextstat", "hepdata", tmp_path / "limits.json", "-o", record]
+    refused = subprocess.run(line, capture_output=True, encoding="utf-8", check=False)
+    assert refused.returncode == 2 and "another submission" in refused.stderr
+    # The second time the tables are the same.
+    for options in (["--force"], []):
+        subprocess.run([*line, *options], check=True)
+        assert sorted(path.name for path in record.iterdir()) == ["submission.yaml", "upper_limits.yaml"]
+
+
+def test_force_replaces_no_folder_with_other_files(shapes, tmp_path):
+    made = nextstat.hepdata.submission([nextstat.upper_limit(shapes)], tmp_path / "record")
+    (made.folder / "notes.txt").write_text("mine")
+    with pytest.raises(nextstat.ParameterError, match="has other files"):
+        nextstat.hepdata.submission([nextstat.upper_limit(shapes)], made.folder, force=True)
+    assert (made.folder / "notes.txt").exists()
+
+
 def test_two_results_of_one_kind_have_different_tables(shapes, tmp_path):
     results = {"observed": nextstat.upper_limit(shapes), "90 %": nextstat.upper_limit(shapes, cl=0.9)}
     made = nextstat.hepdata.submission(results, tmp_path / "record")

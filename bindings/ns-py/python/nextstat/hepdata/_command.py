@@ -48,6 +48,7 @@ def _parser(program):
         "--edges", metavar="REGION=E0,E1,…", action="append", default=[], type=_named("REGION=E0,E1,…"),
         help="edges of the bins of a region; repeatable",
     )  # fmt: skip
+    parser.add_argument("--force", action="store_true", help="replace a submission in FOLDER that has other tables, too")
     parser.add_argument("--quiet", action="store_true", help="no summary on standard error")
     return parser
 
@@ -68,7 +69,7 @@ def main(arguments: Sequence[str], program: str = "python -m nextstat") -> int:
         try:
             made = submission(
                 options.results, options.output, workspace=options.workspace, archive=options.archive,
-                comment=options.comment, keywords=keywords, edges=edges,
+                comment=options.comment, keywords=keywords, edges=edges, force=options.force,
             )  # fmt: skip
         except (NextstatError, OSError, ImportError) as error:
             _say(f"error: {_said(error)}")

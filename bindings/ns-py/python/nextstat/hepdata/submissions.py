@@ -61,6 +61,7 @@ def submission(
     comment: str = "",
     keywords: Mapping[str, Sequence[str | float]] | None = None,
     edges: Mapping[str, Sequence[float]] | None = None,
+    force: bool = False,
 ) -> Submission:
     """Writes a submission to HEPData: a table for each result, and the workspace.
 
@@ -74,7 +75,8 @@ def submission(
         Results, or the files that the command wrote. The keys of a dictionary tell tables of the
         same title apart.
     folder : path
-        Where the files go; it must not exist, or be empty, or be an earlier submission.
+        Where the files go; it must not exist, or be empty, or have the files of an earlier
+        submission of the same tables, which are replaced.
     workspace : path, JSON text or dict, optional
         The likelihood, which becomes an additional resource with its digest.
     archive : path, optional
@@ -85,6 +87,8 @@ def submission(
         Of all tables: ``"cmenergies"``, ``"observables"``, ``"reactions"`` and ``"phrases"``.
     edges : dict, optional
         Edges of the bins of a region, by its name; bins without edges are numbered from 0.
+    force : bool
+        Replace a submission that has other tables, too.
 
     Returns
     -------
@@ -131,6 +135,8 @@ def submission(
         files[file] = yaml.safe_dump(record.data(), sort_keys=False, allow_unicode=True).encode()
         index.append({"name": name, "description": record.description, "keywords": keys, "data_file": file})
     files["submission.yaml"] = yaml.safe_dump_all(index, sort_keys=False, allow_unicode=True).encode()
+    if not force:
+        _require_same_files(target, files)
     packed = None if archive is None else _packed(Path(archive), files)
     _write(target, files)
     if packed is not None:
@@ -256,6 +262,14 @@ def _require_writable(folder: Path) -> None:
         is_ours = (folder / "submission.yaml").is_file() and not others
         if any(folder.iterdir()) and not is_ours:
             raise with_hint(ParameterError(f"the folder `{folder}` has other files"), "name a new folder")
+
+
+def _require_same_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Refuses to delete files of another submission."""
+    others = sorted(path.name for path in folder.iterdir() if path.name not in files) if folder.is_dir() else []
+    if others:
+        message = f"the folder `{folder}` has another submission, with the file `{others[0]}`"
+        raise with_hint(ParameterError(message), "name a new folder, or replace the submission with `--force` (`force=True` in Python)")
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:
