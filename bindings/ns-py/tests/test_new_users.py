@@ -5,6 +5,7 @@ the command, see new_users.rs of ns-cli; for what is mistyped, test_plausible_mi
 
 import json
 import re
+import statistics
 import subprocess
 import sys
 
@@ -213,6 +214,21 @@ def test_the_uncertainty_is_split_into_stat_and_syst(fitted):
 def test_low_counts_are_tested_by_toys_without_and_with_signal(model):
     excluded, discovered = nextstat.hypotest_toys(model, 2.0, n_toys=50), nextstat.hypotest_toys(model, n_toys=50, test_stat="q0")
     assert 0 <= excluded.CLs_obs <= 1 and 0 <= discovered.p0_obs <= 1 and discovered.p0_obs_error > 0
+    assert discovered.p0_exp == discovered.CLs_exp and not hasattr(excluded, "p0_exp")
+
+
+def test_discoveries_by_toys_have_significances_as_the_asymptotic_ones(model):
+    """Both Z are of their p-values, and near the asymptotic ones, which counts below ten shift."""
+    toys, asymptotic = nextstat.hypotest_toys(model, n_toys=2000, n_toys_b=500, test_stat="q0", seed=1), nextstat.significance(model)
+    pairs = [
+        (toys.Z_obs, toys.p0_obs, toys.p0_obs_error, asymptotic.Z_obs),
+        (toys.Z_exp, toys.p0_exp[2], toys.p0_exp_errors[2], asymptotic.Z_exp),
+    ]
+    normal = statistics.NormalDist()
+    for z, p, error, wanted in pairs:
+        assert z == pytest.approx(-normal.inv_cdf(p), rel=1e-9)
+        assert abs(z - wanted) < 0.3 and error > 0
+    assert f"{toys.Z_obs:.4g}, expected {toys.Z_exp:.4g}" in repr(toys)
 
 
 # Numbers.

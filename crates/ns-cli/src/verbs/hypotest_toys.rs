@@ -15,7 +15,6 @@ use nextstat::Analysis;
 use nextstat::alarm::Alarm;
 use nextstat::number::{optional, significant};
 use nextstat::toy_tests::{ToyTestRequest, ToyTestResult, ToyTestRun, record};
-use ns_inference::test_statistic::TestStatistic;
 use ns_translate::toys::{ToyFile, ToyTestRecord};
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -158,7 +157,7 @@ fn summary(result: &ToyTestResult, data: &str, paint: Paint) -> String {
     let [tested, alternative] = test.n_toys;
     let mu = significant(test.observed.mu, 6);
     let mut text = format!("test of `{}` = {mu} with {tested} and {alternative} toys\n\n", escape(poi));
-    let name = if test.observed.test_statistic == TestStatistic::Q0 { "p-value" } else { "CLs" };
+    let name = if test.discovery.is_some() { "p-value" } else { "CLs" };
     let row = |label: &str, value: f64, error: f64| {
         vec![label.to_owned(), optional(Some(value), 4), optional(Some(error), 2)]
     };
@@ -168,6 +167,10 @@ fn summary(result: &ToyTestResult, data: &str, paint: Paint) -> String {
     text.push_str(&table(&[("", Align::Left), (name, Align::Right), ("error", Align::Right)], &rows));
     let (statistic, best) = (significant(test.observed.value, 6), significant(test.observed.mu_hat, 5));
     let _ = writeln!(text, "\n  best fit {best}, statistic {statistic}");
+    if let Some(found) = &test.discovery {
+        let [z, expected] = [found.z_observed, found.z_expected].map(|z| optional(z, 4));
+        let _ = writeln!(text, "  significance {z}, expected {expected}");
+    }
     for warning in &test.warnings {
         let _ = writeln!(text, "{} {}", paint.alarm("warning:"), escape(warning));
     }

@@ -95,7 +95,7 @@ const OPTIONAL: &[(&str, &[&str])] = &[
     ("", &["unmatched", "unused"]),
     ("/fit", &["minima", "not_parabolic", "correlation"]),
     ("/checksums", &["covariance", "correlation"]),
-    ("", &["p0_obs", "p0_obs_error"]),
+    ("", &["Z_obs", "p0_obs", "p0_obs_error", "Z_exp", "p0_exp", "p0_exp_errors"]),
     ("/toys/0", &["poi_uncertainty"]),
     ("/data_sets/0", &["uncertainties"]),
     ("/points/0", &["not_finite"]),

@@ -21,7 +21,7 @@ pub use fit::{ToyFit, ToyFitter, fit_toys};
 pub use goodness::{GoodnessToys, goodness_toys};
 pub use hypotest::{HypotestSettings, HypothesisToy, ToyHypotest, ToyTest, ToysError, hypotest_toys};
 pub use number::{InvalidToyCount, MOST_TOYS, number_of_toys};
-pub use p_value::{HypotestToys, ObservedStatistic, StatisticSamples, ToyPValue};
+pub use p_value::{HypotestToys, ObservedStatistic, StatisticSamples, ToyPValue, ToySignificance};
 pub use run::{RunStatus, ToyRun};
 pub use throw::{AuxTreatment, Ensemble, ToySampler, ToySource};
 

@@ -6,7 +6,7 @@
 //! toys of the alternative hypothesis as data.
 
 use crate::asymptotic::BAND;
-use crate::normal::upper_tail;
+use crate::normal::{significance, upper_tail};
 use crate::test_statistic::TestStatistic;
 use serde::Serialize;
 
@@ -121,7 +121,7 @@ fn ratio(tested: ToyPValue, alternative: ToyPValue) -> (f64, f64) {
 /// The result of a hypothesis test with toys.
 ///
 /// In a discovery test (q0) the tested hypothesis is background alone, and `cls_observed` and its
-/// band are the p-value of that hypothesis, as in pyhf.
+/// band are the p-value of that hypothesis, as in pyhf; `discovery` repeats them as p₀.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HypotestToys {
     /// The observed statistic.
@@ -144,12 +144,9 @@ pub struct HypotestToys {
     /// The Monte Carlo errors of the expected values.
     #[serde(rename = "CLs_exp_errors")]
     pub cls_expected_errors: [f64; 5],
-    /// The p-value of the background, as a significance calls it; of a discovery test only.
-    #[serde(rename = "p0_obs", skip_serializing_if = "Option::is_none")]
-    pub p0_observed: Option<f64>,
-    /// Its Monte Carlo error.
-    #[serde(rename = "p0_obs_error", skip_serializing_if = "Option::is_none")]
-    pub p0_observed_error: Option<f64>,
+    /// p-values and significances of a discovery test.
+    #[serde(flatten)]
+    pub discovery: Option<ToySignificance>,
     /// The p-value of the tested hypothesis.
     #[serde(rename = "CLsb_obs")]
     pub clsb: ToyPValue,
@@ -185,8 +182,7 @@ impl HypotestToys {
             cls_observed_range: (samples.n_failed != [0, 0]).then_some(range),
             cls_expected: expected,
             cls_expected_errors: expected_errors,
-            p0_observed: is_discovery.then_some(clsb.value),
-            p0_observed_error: is_discovery.then_some(clsb.error),
+            discovery: is_discovery.then(|| ToySignificance::new(clsb, expected, expected_errors)),
             clsb,
             clb,
             n_toys,
@@ -194,6 +190,51 @@ impl HypotestToys {
             warnings: warnings(&clsb, &clb, samples.n_failed, is_discovery),
         }
     }
+}
+
+/// The p-value of the background and its significance, named as in
+/// [`SignificanceResult`](crate::hypotest::SignificanceResult).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ToySignificance {
+    /// The significance of the observed p-value; 0 for p-values above ½, because √q₀ is never
+    /// negative; `None` if no toy is as extreme as the data.
+    #[serde(rename = "Z_obs")]
+    pub z_observed: Option<f64>,
+    /// The observed p-value.
+    #[serde(rename = "p0_obs")]
+    pub p0_observed: f64,
+    /// Its Monte Carlo error.
+    #[serde(rename = "p0_obs_error")]
+    pub p0_observed_error: f64,
+    /// The significance of the median expected p-value.
+    #[serde(rename = "Z_exp")]
+    pub z_expected: Option<f64>,
+    /// p-values expected where the signal of the alternative hypothesis fluctuates by +2, +1, 0,
+    /// -1, -2 standard deviations, in ascending order.
+    #[serde(rename = "p0_exp")]
+    pub p0_expected: [f64; 5],
+    /// Their Monte Carlo errors.
+    #[serde(rename = "p0_exp_errors")]
+    pub p0_expected_errors: [f64; 5],
+}
+
+impl ToySignificance {
+    fn new(observed: ToyPValue, expected: [f64; 5], errors: [f64; 5]) -> Self {
+        Self {
+            z_observed: z_of(observed.value),
+            p0_observed: observed.value,
+            p0_observed_error: observed.error,
+            z_expected: z_of(expected[2]),
+            p0_expected: expected,
+            p0_expected_errors: errors,
+        }
+    }
+}
+
+/// Returns the significance of a fraction of toys; `None` for a fraction of 0, which only bounds
+/// the p-value, and without toys.
+fn z_of(p: f64) -> Option<f64> {
+    (p > 0.0).then(|| significance(p).max(0.0))
 }
 
 fn p_values(sorted: &[Vec<f64>; 2], samples: &StatisticSamples, observed: f64) -> [ToyPValue; 2] {
@@ -280,6 +321,30 @@ mod tests {
 
     const PYHF_OBSERVED: (f64, f64) = (0.4, 0.7);
     const PYHF_BAND: [f64; 5] = [0.0, 0.0, 0.038_095_238_095_238_09, 0.786_359_643_483_636_1, 0.986_349_920_860_000_1];
+
+    /// 3 of 1000 and 160 of 1000; digits from SciPy 1.17.1: `scipy.stats.norm.isf`.
+    #[test]
+    fn discovery_tests_have_the_significance_of_their_p_values() {
+        let observed = ObservedStatistic { test_statistic: TestStatistic::Q0, ..OBSERVED };
+        let tested = (0..1000).map(|i| if i < 3 { 2.5 } else { f64::from(i) / 1000.0 }).collect();
+        let samples = StatisticSamples { values: [tested, vec![0.843; 40]], n_failed: [0, 0] };
+        let found = HypotestToys::new(observed, &samples).discovery.expect("a discovery test");
+        assert_eq!((found.p0_observed, found.p0_expected), (0.003, [0.16; 5]));
+        let [z, expected] = [found.z_observed, found.z_expected].map(|z| z.expect("a significance"));
+        assert!((z - 2.747_781_385_444_992_6).abs() < 1e-12, "{z}");
+        assert!((expected - 0.994_457_883_209_753).abs() < 1e-12, "{expected}");
+    }
+
+    #[test]
+    fn significances_are_bounded_by_the_number_of_toys_and_by_zero() {
+        let at = |value| {
+            let observed = ObservedStatistic { test_statistic: TestStatistic::Q0, value, ..OBSERVED };
+            let samples = StatisticSamples { values: [vec![0.0, 0.0, 0.0, 1.0], vec![0.0; 4]], n_failed: [0, 0] };
+            HypotestToys::new(observed, &samples).discovery.expect("a discovery test").z_observed
+        };
+        assert_eq!((at(2.0), at(0.0)), (None, Some(0.0)));
+        assert_eq!(HypotestToys::new(OBSERVED, &StatisticSamples::default()).discovery, None);
+    }
 
     #[test]
     fn failed_toys_widen_the_range_and_are_reported() {

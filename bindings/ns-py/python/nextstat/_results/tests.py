@@ -231,8 +231,13 @@ class ToyHypotestResult(Result):
         Expected CLs at -2, -1, 0, +1, +2 standard deviations of the background.
     CLsb_obs, CLsb_obs_error, CLb_obs, CLb_obs_error : float
         The p-values that CLs is made of.
+    Z_obs, Z_exp : float or None
+        With `q0`: observed significance and that of the median expected p-value, as `significance`
+        has them; None where no toy is as extreme.
     p0_obs, p0_obs_error : float
-        With `q0`: the p-value of the background, as `significance` has it, and its error.
+        With `q0`: the p-value of the background and its error.
+    p0_exp, p0_exp_errors : tuple of float
+        With `q0`: expected p-values at -2, -1, 0, +1, +2 standard deviations, and their errors.
     q, mu : float
         The statistic of the data and the tested value.
     poi : Poi
@@ -257,8 +262,12 @@ class ToyHypotestResult(Result):
     CLsb_obs_error: float
     CLb_obs: float
     CLb_obs_error: float
+    Z_obs: float | None
     p0_obs: float
     p0_obs_error: float
+    Z_exp: float | None
+    p0_exp: tuple[float, ...]
+    p0_exp_errors: tuple[float, ...]
     q: float
     mu: float
     n_toys: tuple[int, int]
@@ -283,6 +292,8 @@ class ToyHypotestResult(Result):
             ("toys", f"{tested} and {alternative} of the alternative"),
             ("statistic", shown_number(self.q)),
         ]
+        if self.test_stat == "q0":
+            facts.append(("significance", "{}, expected {}".format(*_digits(self.Z_obs, self.Z_exp))))
         bands = zip(
             (self._said.data, *BAND),
             (self.CLs_obs, *self.CLs_exp),
