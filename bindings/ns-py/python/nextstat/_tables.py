@@ -45,8 +45,8 @@ def table(
         ``"postfit"`` and ``"bins"``; a report has both and ``"pulls"``; a ranking has
         ``"ranking"``, ``"groups"`` and ``"breakdown"``.
     format : ``"md"``, ``"latex"`` or ``"csv"``
-        LaTeX is for the packages booktabs and siunitx. It and Markdown are rounded by the rule of
-        the Particle Data Group; CSV has all digits.
+        LaTeX is for the packages booktabs, graphicx and siunitx. It and Markdown are rounded by the
+        rule of the Particle Data Group; CSV has all digits.
     rows : str or sequence of str
         Only rows with these names or with names that match these patterns (``"k_*"``), and of a
         matrix such columns.

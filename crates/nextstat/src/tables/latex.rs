@@ -1,5 +1,6 @@
-//! Tables in LaTeX: complete `table` environments for the packages booktabs and siunitx.
+//! Tables in LaTeX: complete `table` environments for the packages booktabs, siunitx and graphicx.
 //!
+//! A table that is wider than the line is scaled to it, which LaTeX decides when it has set it.
 //! Numbers are in `\num`, each value and uncertainty in its own, which both versions of siunitx
 //! take. Names are escaped for any engine; Greek letters are set in math mode.
 
@@ -9,15 +10,19 @@ use super::{Cell, Column, ColumnKind, Table, on_one_line};
 /// A cell without a number.
 const DASH: &str = "---";
 
+/// The width of a table: its own, or that of the line if it is wider.
+const WIDTH: &str = "\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi";
+
 /// Returns the table with its notes as comments.
 pub(super) fn text(table: &Table) -> String {
-    let mut text = "% needs \\usepackage{booktabs} and \\usepackage{siunitx}\n".to_owned();
+    let mut text = "% needs \\usepackage{booktabs,graphicx,siunitx}\n".to_owned();
     table.notes.iter().for_each(|note| text += &format!("% {}\n", on_one_line(note)));
     let caption = if table.has_given_caption { table.caption.clone() } else { escape(&table.caption) };
     let alignment: String = table.columns.iter().map(alignment).collect();
     let headings: Vec<String> = table.columns.iter().map(|column| escape(&column.heading)).collect();
     text += "\\begin{table}\n  \\centering\n";
     text += &format!("  \\caption{{{caption}}}\n  \\label{{{}}}\n", label(&table.label));
+    text += &format!("  \\resizebox{{{WIDTH}}}{{!}}{{%\n");
     text += &format!("  \\begin{{tabular}}{{{alignment}}}\n    \\toprule\n");
     text += &format!("    {} \\\\\n    \\midrule\n", headings.join(" & "));
     for row in &table.rows {
@@ -25,7 +30,7 @@ pub(super) fn text(table: &Table) -> String {
         let rule = if row.has_rule { "    \\midrule\n" } else { "" };
         text += &format!("{rule}    {} \\\\\n", cells.collect::<Vec<_>>().join(" & "));
     }
-    text + "    \\bottomrule\n  \\end{tabular}\n\\end{table}\n"
+    text + "    \\bottomrule\n  \\end{tabular}}\n\\end{table}\n"
 }
 
 fn alignment(column: &Column) -> char {

@@ -165,7 +165,8 @@ pub struct TableRequest {
 /// A format of tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableFormat {
-    /// A `table` with booktabs and siunitx, rounded by the rule of the Particle Data Group.
+    /// A `table` with booktabs, graphicx and siunitx, rounded by the rule of the Particle Data
+    /// Group.
     Latex,
     /// Values separated by commas (RFC 4180), all digits.
     Csv,
@@ -187,7 +188,9 @@ impl TableFormat {
     #[must_use]
     pub fn description(self) -> &'static str {
         match self {
-            Self::Latex => "For the packages booktabs and siunitx, rounded by the rule of the Particle Data Group",
+            Self::Latex => {
+                "For the packages booktabs, graphicx and siunitx, rounded by the rule of the Particle Data Group"
+            }
             Self::Csv => "Comma-separated values, with all digits",
             Self::Markdown => "Markdown, rounded as LaTeX",
         }

@@ -194,27 +194,19 @@ fn hostile_names_break_no_table() {
     }
 }
 
-/// Asks LaTeX itself, where it is installed.
-#[test]
-fn latex_compiles_every_table() {
+/// Compiles tables with LaTeX, where it is installed, and returns its log.
+fn compiled(tables: &[Table], name: &str) -> Option<String> {
     let has_latex = Command::new("pdflatex").arg("--version").stdout(Stdio::null()).status();
-    let find = |file: &str| Command::new("kpsewhich").arg(file).stdout(Stdio::null()).status();
+    let find = |package: &str| Command::new("kpsewhich").arg(format!("{package}.sty")).stdout(Stdio::null()).status();
     let is_there = |status: std::io::Result<std::process::ExitStatus>| status.is_ok_and(|status| status.success());
-    if !(is_there(has_latex) && is_there(find("siunitx.sty")) && is_there(find("booktabs.sty"))) {
-        eprintln!("skipped: there is no pdflatex with booktabs and siunitx");
-        return;
+    if !(is_there(has_latex) && ["booktabs", "graphicx", "siunitx"].into_iter().map(find).all(is_there)) {
+        eprintln!("skipped: there is no pdflatex with booktabs, graphicx and siunitx");
+        return None;
     }
-    let mut tables = hostile_tables();
-    let patches = |value: f64| json!({"patch": "a_1", "values": {"m_χ": value, "model": "T2$"}, "error": "100% wrong_\n\\undefined"});
-    let limit = Analysis::new(&model(), &Settings::default()).expect("settings").limit(&LimitRequest::default());
-    let result = limit.expect("limits").result_document();
-    let done = json!({"patch": "b", "values": {"m_χ": 2.0, "model": "T2"}, "result": result});
-    let grid = json!({"$schema": "urn:nextstat:schema:every-patch:1", "patches": [patches(1.0), done]});
-    tables.push(table(&grid, "limits"));
     let bodies: String = tables.iter().map(|table| table.text(TableFormat::Latex)).collect();
-    let preamble = "\\documentclass{article}\n\\usepackage{booktabs}\n\\usepackage{siunitx}\n";
+    let preamble = "\\documentclass{article}\n\\usepackage{booktabs,graphicx,siunitx}\n";
     let text = format!("{preamble}\\begin{{document}}\n{bodies}\\end{{document}}\n");
-    let folder = std::env::temp_dir().join(format!("nextstat-latex-{}", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("nextstat-latex-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a temporary folder");
     std::fs::write(folder.join("tables.tex"), &text).expect("a file");
     let output = Command::new("pdflatex")
@@ -224,10 +216,52 @@ fn latex_compiles_every_table() {
         .expect("pdflatex runs");
     let log = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{}\n{text}", &log[log.len().saturating_sub(2000)..]);
-    // Something is set for every character.
-    assert!(!log.contains("Missing character"), "{log}");
     assert!(folder.join("tables.pdf").is_file());
     std::fs::remove_dir_all(folder).expect("the folder was made here");
+    Some(log)
+}
+
+#[test]
+fn latex_compiles_every_table() {
+    let mut tables = hostile_tables();
+    let patches = |value: f64| json!({"patch": "a_1", "values": {"m_χ": value, "model": "T2$"}, "error": "100% wrong_\n\\undefined"});
+    let limit = Analysis::new(&model(), &Settings::default()).expect("settings").limit(&LimitRequest::default());
+    let result = limit.expect("limits").result_document();
+    let done = json!({"patch": "b", "values": {"m_χ": 2.0, "model": "T2"}, "result": result});
+    let grid = json!({"$schema": "urn:nextstat:schema:every-patch:1", "patches": [patches(1.0), done]});
+    tables.push(table(&grid, "limits"));
+    let Some(log) = compiled(&tables, "every") else { return };
+    // Something is set for every character.
+    assert!(!log.contains("Missing character"), "{log}");
+}
+
+/// Yields of eight regions, and long names of parameters.
+#[test]
+fn latex_tables_are_no_wider_than_the_line() {
+    let mut workspace: Value =
+        serde_json::from_slice(include_bytes!("../../../../examples/shapes.json")).expect("JSON");
+    for part in ["channels", "observations"] {
+        let parts = workspace[part].as_array_mut().expect("a list");
+        let original = parts[0].clone();
+        parts.extend((0..6).map(|i| {
+            let mut copy = original.clone();
+            copy["name"] = json!(format!("validation_region_{i}"));
+            for sample in copy.get_mut("samples").and_then(Value::as_array_mut).into_iter().flatten() {
+                sample["modifiers"] = json!([]);
+            }
+            copy
+        }));
+    }
+    let text = workspace.to_string().replace("theory_ttbar", "ATLAS_theory_ttbar_matching_and_parton_shower_combined");
+    let model = CompiledModel::from_json(text.as_bytes(), &Default::default()).expect("a model");
+    let analysis = Analysis::new(&model, &Settings::default()).expect("settings");
+    let report = analysis.report().expect("a report").document();
+    let ranking = analysis.ranking(&RankingRequest::default(), &NoMonitor).expect("a ranking").document();
+    let limit = analysis.limit(&LimitRequest::default()).expect("limits").document();
+    let of_report = ["parameters", "correlation", "postfit"].map(|name| table(&report, name));
+    let tables = [&of_report[..], &[table(&ranking, "ranking"), table(&limit, "limits")]].concat();
+    let Some(log) = compiled(&tables, "wide") else { return };
+    assert!(!log.contains("Overfull \\hbox"), "{log}");
 }
 
 /// The reference is the text of the rule applied by hand to the numbers of the document.

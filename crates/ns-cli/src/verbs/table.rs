@@ -40,7 +40,8 @@ pub(crate) struct TableArgs {
     #[arg(value_name = "RESULT", value_parser = source())]
     result: Option<DocumentSource>,
 
-    /// Format of the table: `latex`, which is for the packages booktabs and siunitx, `csv` or `md`
+    /// Format of the table: `latex`, which is for the packages booktabs, graphicx and siunitx,
+    /// `csv` or `md`
     #[arg(long, value_name = "FORMAT", default_value_t = TableFormat::Markdown, help_heading = "Output")]
     format: TableFormat,
 
