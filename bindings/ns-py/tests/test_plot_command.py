@@ -45,6 +45,7 @@ def stored(shapes, root, tmp_path_factory):
     }
     for name, result in results.items():
         (folder / f"{name}.json").write_text(result.to_json(), encoding="utf-8")
+    nextstat.command(["fit", str(root / "examples/shapes.json"), "-o", str(folder / "fit.json")])
     return folder
 
 
@@ -76,6 +77,7 @@ CASES = {
     ),
     "yields of all regions": (["yields.json", "--no-log"], lambda stored: plot.regions(stored / "yields.json", log=False)[0]),
     "a report": (["report.json", "--channel", "signal_region"], lambda stored: plot.data_mc(stored / "report.json", "signal_region")[0]),
+    "pulls of a fit": (["fit.json", "--kind", "pulls"], lambda stored: plot.pulls(nextstat.fit(nextstat.example("shapes")))),
     "fits by the names of their files": (
         ["report.json", "b_only.json", "--kind", "pulls"],
         lambda stored: plot.pulls({"report": stored / "report.json", "b_only": stored / "b_only.json"}),

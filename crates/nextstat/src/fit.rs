@@ -188,13 +188,16 @@ impl Answer<FitResult> {
 impl Document for FitResult {
     const SCHEMA: &'static str = "fit";
 
-    /// Returns the fields of the result, and pyhf's names for the same numbers.
+    /// Returns the fields of the result, its pulls, and pyhf's names for the same numbers.
     fn fields(answer: &Answer<Self>) -> Value {
-        fields(answer, answer.parts.matrices)
+        let mut document = fields(answer, answer.parts.matrices);
+        document["pulls"] = to_document(&answer.pulls());
+        document
     }
 }
 
-/// Returns the document of a fit with these matrices.
+/// Returns the document of a fit with these matrices and without its pulls, which a report has
+/// beside it.
 pub(crate) fn fields(fit: &Answer<FitResult>, wanted: Matrices) -> Value {
     let result = &fit.result;
     let Value::Object(mut document) = to_document(result) else { return Value::Null };

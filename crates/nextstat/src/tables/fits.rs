@@ -121,8 +121,8 @@ pub(super) fn square(
     Ok((columns, rows))
 }
 
-/// Returns the pulls of a report.
-pub(super) fn pulls(report: &Place<'_>) -> Result<Contents, TableError> {
+/// Returns the pulls of a fit or of a report.
+pub(super) fn pulls(result: &Place<'_>) -> Result<Contents, TableError> {
     let columns = vec![
         Column::text("parameter"),
         Column::new("bestfit", "best fit", ColumnKind::Measured),
@@ -130,14 +130,14 @@ pub(super) fn pulls(report: &Place<'_>) -> Result<Contents, TableError> {
         Column::new("constraint", "constraint", ColumnKind::Fixed(2)),
     ];
     let mut rows = Vec::new();
-    for pull in report.member("pulls")?.items()? {
+    for pull in result.member("pulls")?.items()? {
         let mut cells = vec![
             Cell::Text(pull.text_of("parameter")?.to_owned()),
             Cell::measured(pull.number_of("bestfit")?, pull.number_of("uncertainty")?),
             Cell::number(pull.number_of("pull")?),
             Cell::number(pull.number_of("constraint")?),
         ];
-        if !report.has_converged() {
+        if !result.has_converged() {
             cells[1..].fill(Cell::Empty);
         }
         rows.push(Row::new(cells));

@@ -7,7 +7,7 @@
 //!
 //! | document | tables, the first by default |
 //! |---|---|
-//! | `fit` | `parameters`, `correlation`, `covariance` |
+//! | `fit` | `parameters`, `pulls`, `correlation`, `covariance` |
 //! | `report` | `parameters`, `pulls`, `correlation`, `yields`, `prefit`, `postfit`, `bins`, `goodness` |
 //! | `yields` | `yields`, `prefit`, `postfit`, `bins` |
 //! | `ranking` | `ranking`, `groups`, `breakdown` |

@@ -62,7 +62,7 @@ pub(super) fn table(document: &serde_json::Value, wanted: Option<&str>) -> Resul
 /// default; none for one without tables. Scans of one parameter and of two have different ones.
 pub(super) fn names(kind: &str) -> &'static [&'static str] {
     match kind {
-        "fit" => &["parameters", "correlation", "covariance"],
+        "fit" => &["parameters", "pulls", "correlation", "covariance"],
         "report" => &["parameters", "pulls", "correlation", "yields", "prefit", "postfit", "bins", "goodness"],
         "yields" => &["yields", "prefit", "postfit", "bins"],
         "ranking" => &["ranking", "groups", "breakdown"],
@@ -118,6 +118,7 @@ fn of_one<'a>(root: &Place<'a>, kind: &str, result: Place<'a>) -> Vec<(&'static 
     let one_parameter = result.get("parameter").is_some();
     let made: &[(&'static str, Make<'a>)] = match kind {
         "fit" => &[
+            ("pulls", fits::pulls),
             ("correlation", |fit| fits::matrix(fit, "correlation")),
             ("covariance", |fit| fits::matrix(fit, "covariance")),
         ],

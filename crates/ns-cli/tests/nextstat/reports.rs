@@ -109,6 +109,8 @@ fn a_report_has_what_its_parts_have() {
     for key in ["$schema", "nextstat_version", "measurement"] {
         assert_eq!(fit.as_object_mut().expect("an object").remove(key).is_some(), report.get(key).is_some());
     }
+    let pulls = fit.as_object_mut().and_then(|fit| fit.remove("pulls"));
+    assert_eq!(pulls.as_ref(), report.get("pulls"));
     assert_eq!(report["fit"], fit);
     let gof = examples(&["gof", "shapes.json"]).document();
     for key in ["statistic", "n_dof", "p_value", "channels", "warnings"] {

@@ -64,7 +64,7 @@ def pulls(
 
     Parameters
     ----------
-    result : FitResult, ReportResult, a stored report, or several
+    result : FitResult, ReportResult, a stored one of these, or several
         Several as a sequence, or as a dictionary by name: ``{"B-only": first, "S+B": second}``.
     names : sequence of str, optional
         Names of several fits, for the legend.
@@ -130,7 +130,7 @@ def _fit(source: Source, name: str | None) -> _Fit:
     fit = document["fit"] if document.kind == "report" else document.fields
     entries = document.fields.get("pulls")
     if entries is None:
-        raise ValueError("the document of the fit has no pulls: `nextstat report` writes them")
+        raise ValueError("the document of the fit has no pulls: it is of an older version; fit again")
     if not any(entry["uncertainty"] is not None for entry in entries):
         raise ValueError("`result` has no pulls: no constrained parameter was free")
     found = {entry["parameter"]: entry for entry in entries}
