@@ -12,10 +12,11 @@ pub(super) struct WrittenChannel {
     pub(super) name: String,
     /// The observed counts, if there are any.
     pub(super) data: Option<HistogramName>,
-    /// Names of other data, which are left out.
+    /// Names of other data, which are left out; empty for those without one.
     pub(super) other_data: Vec<String>,
     pub(super) stat_errors: StatErrors,
     pub(super) samples: Vec<WrittenSample>,
+    pub(super) place: DocumentPlace,
 }
 
 /// How a channel constrains the statistical uncertainties of its templates.
@@ -154,7 +155,7 @@ impl WrittenChannel {
             return Err(HistFactoryProblem::NoElement { name, parent }.at(&root.place()));
         }
         let name = root.required("Name")?.to_owned();
-        Ok(Self { name, data, other_data, stat_errors, samples })
+        Ok(Self { name, data, other_data, stat_errors, samples, place: root.place() })
     }
 }
 

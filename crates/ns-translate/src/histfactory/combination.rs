@@ -135,11 +135,15 @@ fn term(node: Node<'_>) -> Result<Term, HistFactoryError> {
         let problem = HistFactoryProblem::Number { attribute: "RelativeUncertainty".to_owned(), value };
         if relative > 0.0 { Ok(relative) } else { Err(problem.at(&node.place())) }
     };
-    let kind = match node.word("Type", TERMS)? {
-        Some("Gamma") => TermKind::Gamma(relative()?),
-        Some("LogNormal") => TermKind::LogNormal(relative()?),
-        Some("Uniform") => TermKind::Uniform,
-        _ => TermKind::NoConstraint,
+    let kind = match node.word("Type", TERMS)?.unwrap_or_default() {
+        "Gamma" => TermKind::Gamma(relative()?),
+        "LogNormal" => TermKind::LogNormal(relative()?),
+        "Uniform" => TermKind::Uniform,
+        "NoConstraint" => TermKind::NoConstraint,
+        word => {
+            let (attribute, value) = ("Type".to_owned(), word.to_owned());
+            return Err(HistFactoryProblem::Word { attribute, value, allowed: TERMS }.at(&node.place()));
+        }
     };
     Ok(Term { names: node.required_words("names of systematics")?, kind, place: node.place() })
 }

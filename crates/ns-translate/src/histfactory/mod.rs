@@ -73,6 +73,18 @@ struct Reading {
     lumi: f64,
 }
 
+/// Says why the data called `name` of a channel are not the observed ones: ROOT takes those without
+/// a name.
+fn why_left_out(name: &str, has_observed: bool) -> String {
+    match (name, has_observed) {
+        ("", _) => "further data without a `Name` are left out: the first ones are the observed ones".to_owned(),
+        (_, true) => format!("the data `{name}` are left out: those without a `Name` are the observed ones"),
+        (_, false) => {
+            format!("the data `{name}` are left out, and the channel has no observed ones, which have no `Name`")
+        }
+    }
+}
+
 impl Reading {
     fn channel(&mut self, input: &Input) -> Result<ReadChannel, HistFactoryError> {
         let path = self.files.find(&input.file, &input.place)?;
@@ -85,10 +97,8 @@ impl Reading {
         let text = text::decode(bytes)?;
         let root = xml::parse(text)?;
         let written = WrittenChannel::read(Node::root(text, &root, "Channel")?)?;
-        for data in &written.other_data {
-            self.warnings
-                .push(format!("in {name}: the data `{data}` are left out: the first ones are the observed ones"));
-        }
+        let left_out = written.other_data.iter().map(|data| why_left_out(data, written.data.is_some()));
+        self.warnings.extend(left_out.map(|why| format!("in {name}: {why}")));
         let mut reader = ChannelReader::new(&mut self.files, &mut self.parameters, self.lumi);
         let read = reader.read(&written)?;
         let remarks = std::mem::take(&mut reader.remarks);

@@ -113,6 +113,8 @@ impl Parameters {
             (VectorKind::Free { initial, is_const }, VectorKind::Free { initial: other, is_const: also }) => {
                 (*initial != other || *is_const != also).then_some("initial values")
             }
+            // They are called after their channel; two channels of one name are refused later.
+            (VectorKind::Stat(_), VectorKind::Stat(_)) => None,
             _ => Some("kinds"),
         }
     }

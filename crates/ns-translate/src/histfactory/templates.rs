@@ -60,7 +60,7 @@ impl<'a> ChannelReader<'a> {
             samples.push(self.sample(sample, &nominal)?);
         }
         if !uncertain.is_empty() {
-            self.add_stat_errors(written, &uncertain, &mut samples);
+            self.add_stat_errors(written, &uncertain, &mut samples)?;
         }
         let observed = match &written.data {
             Some(name) => Some(self.histogram(name)?.values().to_vec()),
@@ -205,7 +205,12 @@ impl<'a> ChannelReader<'a> {
     /// The relative uncertainty of a bin is that of the sum of their histograms as they are in the
     /// files. Where the luminosity scales only some of them, absolute uncertainties are scaled so
     /// that it stays.
-    fn add_stat_errors(&mut self, written: &WrittenChannel, uncertain: &[SampleErrors], samples: &mut [Sample]) {
+    fn add_stat_errors(
+        &mut self,
+        written: &WrittenChannel,
+        uncertain: &[SampleErrors],
+        samples: &mut [Sample],
+    ) -> Result<(), HistFactoryError> {
         let (name, n_bins) = (format!("staterror_{}", written.name), self.n_bins.unwrap_or_default());
         let factors: Vec<f64> = (0..n_bins)
             .map(|bin| {
@@ -220,7 +225,10 @@ impl<'a> ChannelReader<'a> {
             samples[one.sample].modifiers.push(Modifier::new(name.clone(), ModifierData::StatError(errors)));
         }
         let (root_name, kind) = (format!("gamma_stat_{}", written.name), VectorKind::Stat(written.stat_errors));
-        self.parameters.add_vector(VectorParameter { name, root_name, n_bins, kind });
+        match self.parameters.add_vector(VectorParameter { name: name.clone(), root_name, n_bins, kind }) {
+            None => Ok(()),
+            Some(what) => Err(HistFactoryProblem::Contradiction { name, what }.at(&written.place)),
+        }
     }
 }
 

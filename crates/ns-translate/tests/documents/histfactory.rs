@@ -142,6 +142,36 @@ fn what_models_here_do_not_have_is_refused_by_name() {
     );
 }
 
+/// They share the parameters of one name, which have one kind.
+#[test]
+fn a_systematic_named_as_the_statistical_uncertainties_is_refused() {
+    let contents = r#"<Sample Name="s" HistoName="signal"><StatError Activate="True"/>
+<ShapeSys Name="staterror_SR" HistoName="signal"/></Sample>"#;
+    let message = refused(contents, MEASUREMENT);
+    assert!(message.starts_with("in `SR.xml`:") && message.contains("`staterror_SR`"), "{message}");
+    assert!(message.contains("kinds") && message.ends_with("at line 1, column 1"), "{message}");
+}
+
+#[test]
+fn a_channel_that_is_given_twice_is_left_for_compiling_to_refuse() {
+    let sample = r#"<Sample Name="s" HistoName="signal"><StatError Activate="True"/></Sample>"#;
+    let folder = written(sample, &format!("<Input>SR.xml</Input>\n{MEASUREMENT}"));
+    let loaded = load_in(folder.path()).expect("a workspace");
+    assert_eq!(loaded.workspace.channels.len(), 2);
+}
+
+#[test]
+fn a_channel_whose_only_data_have_a_name_has_no_observed_data() {
+    let folder = written(SAMPLE, MEASUREMENT);
+    let channel = fs::read_to_string(folder.path().join("SR.xml")).expect("the channel");
+    let named = channel.replace("<Data HistoName", "<Data Name=\"toy\" HistoName");
+    fs::write(folder.path().join("SR.xml"), named).expect("written");
+    let loaded = load_in(folder.path()).expect("a workspace");
+    let wanted = "in `SR.xml`: the data `toy` are left out, and the channel has no observed ones, which have no `Name`";
+    let said = loaded.warnings.iter().map(|warning| warning.replace(&format!("{}/", folder.path().display()), ""));
+    assert!(said.clone().any(|warning| warning == wanted), "{:?}", said.collect::<Vec<_>>());
+}
+
 #[test]
 fn what_is_left_out_is_said() {
     let contents = r#"<Data Name="toy" HistoName="data"/>
@@ -151,7 +181,7 @@ fn what_is_left_out_is_said() {
     assert_eq!(
         warnings(contents, measurement),
         [
-            "in `SR.xml`: the data `toy` are left out: the first ones are the observed ones",
+            "in `SR.xml`: the data `toy` are left out: those without a `Name` are the observed ones",
             "in `SR.xml` at line 4, column 37: `Const` of the factor `mu` has no effect, as in ROOT: fix it by \
              `<ParamSetting Const=\"True\">mu`",
             "in `SR.xml` at line 4, column 90: `HistoFactor` `f` is left out, as in ROOT",
