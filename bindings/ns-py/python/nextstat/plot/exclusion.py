@@ -84,7 +84,7 @@ def exclusion(
         for one in varied:
             _lines(ax, one["observed"], _THEORY, linestyle=":", color=COLOURS[2], linewidth=1.2)
         _lines(ax, document["observed"], document.data_label, linestyle="-", color=COLOURS[2], linewidth=1.9)
-    _draw_points(ax, document, points, (numbers, observed))
+    _draw_points(ax, document, points, numbers, observed)
     place = numpy.array([[point["x"], point["y"]] for point in document["points"]])
     _limits(ax, place)
     if forbidden:
@@ -106,8 +106,7 @@ def _varied(document, other):
     return found
 
 
-def _draw_points(ax, document, points, which):
-    numbers, observed = which
+def _draw_points(ax, document, points, numbers, observed):
     key = "excluded" if observed else "excluded_expected"
     if points:
         place = numpy.array([[point["x"], point["y"]] for point in document["points"]])

@@ -150,16 +150,17 @@ def _draw_expected(ax, found, colours):
     limits = [None] * 5 if found.limit is None else found.limit["expected"]
     inside = [value for value in limits if value is not None and mu[0] < value < mu[-1]]
     x = numpy.unique(numpy.concatenate([mu, inside]))
-    curves = [_through(x, (mu, values), (limit, found.level)) for values, limit in zip(expected, limits)]
+    curves = [_through(x, mu, values, limit, found.level) for values, limit in zip(expected, limits)]
     draw_band(ax, x, numpy.array(curves), colours)
 
 
-def _through(x, curve, point):
-    """Returns a curve at `x`, interpolated in its logarithm, that goes through a point."""
-    mu, values = curve
-    if point[0] is not None and mu[0] < point[0] < mu[-1] and point[0] not in mu:
-        place = numpy.searchsorted(mu, point[0])
-        mu, values = numpy.insert(mu, place, point[0]), numpy.insert(values, place, point[1])
+def _through(x, mu, values, limit, level):
+    """Returns the curve of `values` over `mu` at `x`, interpolated in its logarithm, that has
+    `level` at `limit`, if there is one.
+    """
+    if limit is not None and mu[0] < limit < mu[-1] and limit not in mu:
+        place = numpy.searchsorted(mu, limit)
+        mu, values = numpy.insert(mu, place, limit), numpy.insert(values, place, level)
     return numpy.exp(numpy.interp(x, mu, numpy.log(numpy.maximum(values, 1e-300))))
 
 
@@ -178,7 +179,7 @@ def _draw_observed(ax, found):
     if found.is_scan and limit is not None and mu[0] < limit < mu[-1]:
         x = numpy.unique(numpy.append(mu, limit))
         tested = numpy.flatnonzero(numpy.isin(x, mu)).tolist()
-        ax.plot(x, _through(x, (mu, values), (limit, found.level)), "o-", markevery=tested, **style)
+        ax.plot(x, _through(x, mu, values, limit, found.level), "o-", markevery=tested, **style)
     else:
         # Without a grid, the data were tested near the limit only.
         ax.plot(mu, values, "o-" if found.is_scan else "o", **style)
@@ -274,10 +275,10 @@ def limits(
         found = numpy.array([numpy.nan if one["observed"] is None else one["observed"] for one in grid.limits]) * scale
         ax.plot(places, found[order], "o-", color="black", markersize=4, linewidth=1.4, label=grid.label, zorder=5)
     for k, (name, curve) in enumerate(theories.items()):
-        _draw_theory(ax, places, curve[:, order], (COLOURS[(2, 0, 4)[k % 3]], name))
+        _draw_theory(ax, places, curve[:, order], COLOURS[(2, 0, 4)[k % 3]], name)
     if not theories and (scale == 1.0).all():
         ax.axhline(1.0, color=NEUTRAL, linewidth=0.9, linestyle=":", zorder=4)
-    _dress(ax, grid, log, (xlabel, ylabel))
+    _dress(ax, grid, log, xlabel, ylabel)
     annotate(ax)
     ticks(ax)
     write_legend(ax, grid.label, f"{confidence(grid.limits[0]['level'])} CL limits")
@@ -370,16 +371,14 @@ def _with_errors(values, errors, n):
     return numpy.array([values, values - down, values + up])
 
 
-def _draw_theory(ax, places, curve, style):
-    colour, name = style
+def _draw_theory(ax, places, curve, colour, name):
     values, low, high = curve
     if (low < high).any():
         ax.fill_between(places, low, high, facecolor=colour, edgecolor="none", alpha=0.3, zorder=3.5)
     ax.plot(places, values, "-.", color=colour, linewidth=1.6, label=name, zorder=4)
 
 
-def _dress(ax, grid, log, names):
-    xlabel, ylabel = names
+def _dress(ax, grid, log, xlabel, ylabel):
     if log:
         ax.set_yscale("log")
     else:

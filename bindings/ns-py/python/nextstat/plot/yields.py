@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
@@ -118,7 +119,7 @@ def data_mc(
     """
     document, channels = _channels(result)
     found = _channel(channels, channel)
-    options = _options(_fit(fit), signal, order, _groups(groups, found), (top, overlay))
+    options = _checked(StackOptions(_fit(fit), signal, order, _groups(groups, found), top, overlay))
     stack = stack_of(channels, found, _shown(channels, found, blind), options)
     n_bins = len(stack.data)
     edges = _edges(edges, channels, found)
@@ -171,7 +172,7 @@ def regions(
     wanted = [channel["channel"] for channel in known] if channels is None else names("channels", channels)
     found = [_channel(known, name) for name in wanted]
     shown = [_shown(known, channel, blind).sum() for channel in found]
-    options = _options(_fit(fit), signal, order, _groups(groups, found[0]), (top, overlay))
+    options = _checked(StackOptions(_fit(fit), signal, order, _groups(groups, found[0]), top, overlay))
     stack = stack_of(known, _summed(found), numpy.array(shown), options)
     words = _words(document, stack, options, labels)
     bins = [words.get(name, literal(name)) for name in wanted]
@@ -244,14 +245,14 @@ def _fit(fit):
     return fit
 
 
-def _options(fit, signal, order, groups, sizes):
-    top, overlay = sizes
-    if overlay is not None:
-        overlay = number(overlay, "`overlay`")
-    signal = names("signal", signal)
+def _checked(options: StackOptions) -> StackOptions:
+    """Returns options as they are drawn, of those that a caller gave."""
+    overlay = None if options.overlay is None else number(options.overlay, "`overlay`")
+    signal = names("signal", options.signal)
     if overlay is not None and not (overlay > 0 and signal):
         raise ValueError(f"`overlay` is a factor above 0 of samples that `signal` names, not {overlay:g} of {len(signal)} samples")
-    return StackOptions(fit, signal, None if order is None else names("order", order), groups, top_of(top), overlay)
+    order = None if options.order is None else names("order", options.order)
+    return replace(options, signal=signal, order=order, top=top_of(options.top), overlay=overlay)
 
 
 def _groups(groups, channel):
