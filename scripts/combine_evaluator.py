@@ -5,7 +5,7 @@ only for what its callers need: `lnN`, `lnU`, `gmN`, `shape`, `shapeN`, `ratePar
 and `autoMCStats` with one parameter per bin. ROOT files are read by uproot, tables by `csv`.
 
     python3 scripts/combine_evaluator.py POINTS.json CARD.txt MASS   # compares with stored points
-    python3 scripts/combine_evaluator.py --write                     # writes testdata/combine
+    python3 scripts/combine_evaluator.py --write                     # writes testdata/combine/reference.json
 """
 
 import csv
@@ -17,7 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-FOLDER = Path(__file__).parent.parent / "testdata/combine"
+ROOT = Path(__file__).parent.parent
+CARDS, REFERENCE = ROOT / "examples/combine", ROOT / "testdata/combine/reference.json"
 LOWEST = 1e-9
 
 
@@ -197,7 +198,7 @@ def compare(points, card, mass):
 def write():
     """Writes -ln L at random points of every card of the tests."""
     generator, cases = random.Random(1), {}
-    for path in sorted(FOLDER.glob("*.txt")):
+    for path in sorted(CARDS.glob("*.txt")):
         card = Card(path, 125)
         names = {name: kind for name, kind, _, _ in card.systematics}
         counts = {name: count for name, kind, count, _ in card.systematics if kind == "gmN"}
@@ -213,7 +214,7 @@ def write():
             point["r"] = generator.uniform(0.2, 2)
             points.append({"values": point, "nll": nll(card, point)})
         cases[path.name] = points
-    (FOLDER / "reference.json").write_text(json.dumps(cases, indent=1) + "\n")
+    REFERENCE.write_text(json.dumps(cases, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ fi
 for target in workspace patch patchset map xml hs3 card root_file; do
     mkdir -p "corpus/$target"
     case $target in
-        card) seeds="../testdata/combine" ;;
+        card) seeds="../examples/combine" ;;
         hs3) seeds="../testdata/hs3/written ../testdata/hs3/root" ;;
         xml) seeds="../testdata/histfactory ../testdata/histfactory/channels" ;;
         root_file) seeds=../testdata/root ;;

@@ -6,10 +6,10 @@ use ns_translate::{CardOptions, DocumentSource, ReadRequest, read_document_with}
 
 use crate::{FuzzStage, evaluate, refused};
 
-/// Reads `data` as a data card next to the templates of the tests, and returns the stage that it
+/// Reads `data` as a data card next to the templates of the examples, and returns the stage that it
 /// reaches.
 pub fn card(data: &[u8]) -> FuzzStage {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/combine");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/combine");
     // Whatever it is, it is read as a card.
     let text = [b"jmax *\n", data].concat();
     let options = CardOptions { mass: Some(125.0), ..CardOptions::default() };

@@ -90,6 +90,7 @@ def digest(document: Document, algorithm: str = "sha256") -> str:
     return _nextstat.digest_of(document_bytes(document), text("algorithm", algorithm))
 
 
+@hinted
 def convert(document: Document, to: str, *, measurement: str | None = None) -> dict[str, Any]:
     """Returns a workspace in another format.
 
@@ -108,7 +109,8 @@ def convert(document: Document, to: str, *, measurement: str | None = None) -> d
     >>> document = nextstat.convert("examples/simple.json", "hs3")
     >>> document["likelihoods"][0]["distributions"]
     ['model_singlechannel']
-    >>> nextstat.digest(nextstat.convert(document, "pyhf")) == nextstat.digest("examples/simple.json")
+    >>> back = nextstat.convert(document, "pyhf")
+    >>> nextstat.digest(back) == nextstat.digest("examples/simple.json")
     True
     """
     path = file_of(document)

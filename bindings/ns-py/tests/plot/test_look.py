@@ -162,7 +162,7 @@ def test_a_figure_that_is_not_finished_is_closed():
 
 
 WRONG = {
-    "style": ({"style": "atlas"}, ValueError, "`style` is `plain`, `ATLAS`, `CMS`, `LHCb` or `matplotlib`, not `'atlas'`"),
+    "style": ({"style": "ALICE"}, ValueError, "`style` is `plain`, `ATLAS`, `CMS`, `LHCb` or `matplotlib`, not `'ALICE'`"),
     "label": ({"label": 3}, TypeError, "`label` is text, not `3`"),
     "energy": ({"energy": -13}, ValueError, "`energy` must be above 0, not -13"),
     "luminosity": ({"luminosity": [140]}, TypeError, "`luminosity` is a number or text, not `[140]`"),

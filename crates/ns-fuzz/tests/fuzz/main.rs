@@ -19,7 +19,7 @@ const SEED_LIMIT: usize = 30_000;
 fn seeds(kind: &str) -> Vec<Vec<u8>> {
     match kind {
         "xml" => [seeds_in("histfactory", Some("xml")), seeds_in("histfactory/channels", Some("xml"))].concat(),
-        "card" => seeds_in("combine", Some("txt")),
+        "card" => seeds_in("../examples/combine", Some("txt")),
         "hs3" => [seeds_in("hs3/written", Some("json")), seeds_in("hs3/root", Some("json"))].concat(),
         "root_file" => seeds_in("root", Some("root")),
         kind => seeds_in(&format!("fuzz/{kind}"), None),

@@ -1,4 +1,4 @@
-//! Data cards of testdata/combine equal an independent evaluation of Combine's semantics
+//! Data cards of examples/combine equal an independent evaluation of Combine's semantics
 //! (scripts/combine_evaluator.py), and mistakes in cards are explained.
 
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use serde_json::Value;
 const NLL: f64 = 1e-10;
 
 fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/combine")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/combine")
 }
 
 fn read_with(text: &[u8], card: &CardOptions) -> Result<ReadDocument, DocumentError> {
@@ -30,7 +30,7 @@ fn model(card: &str) -> Model {
 
 #[test]
 fn likelihoods_are_those_of_an_independent_evaluation() {
-    let text = std::fs::read(folder().join("reference.json")).expect("readable");
+    let text = std::fs::read(folder().join("../../testdata/combine/reference.json")).expect("readable");
     let cases: Value = serde_json::from_slice(&text).expect("JSON");
     let cases = cases.as_object().expect("cards");
     assert_eq!(cases.len(), 2);
