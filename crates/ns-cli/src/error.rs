@@ -144,6 +144,9 @@ pub(crate) enum CliError {
     /// Toys by Combine's flag, which has only its expected data here.
     #[error("`-t {n}` throws toys in Combine; here `-t` takes -1 only, for expected data")]
     CombineToys { n: i64 },
+    /// A range of the parameter of interest of a model that has none.
+    #[error("`--rMin` and `--rMax` are the range of the parameter of interest, and the model has none")]
+    RangeWithoutPoi,
     /// A label of a card beside workspaces that are no cards.
     #[error("{name} is not a data card of Combine, and another document is one: only cards can be joined with cards")]
     NotACard { name: String },
@@ -224,6 +227,7 @@ impl CliError {
             Self::Table { error, .. } | Self::ResultTable(error) => error.hint(Face::Command),
             Self::NotAPage(error) => Some(error.hint()),
             Self::CombineToys { .. } => Some("`nextstat toys` throws toys".to_owned()),
+            Self::RangeWithoutPoi => Some("`--bounds NAME=LO:HI` is the range of any parameter".to_owned()),
             Self::NotACard { .. } => Some("`nextstat sort CARD -o FILE` makes JSON of a card".to_owned()),
             Self::NoDocument => Some("name a file, or `-` for standard input".to_owned()),
             Self::NotByToys { .. } => Some("`nextstat hypotest-toys` has the options of tests by toys".to_owned()),

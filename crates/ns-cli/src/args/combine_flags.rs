@@ -74,7 +74,7 @@ impl CombineFlags {
 
     /// Adds to `settings` what is taken from the model: where frozen parameters start, and the
     /// other end of a range.
-    pub(crate) fn add_of_model(&self, settings: Settings, model: &CompiledModel) -> Settings {
+    pub(crate) fn add_of_model(&self, settings: Settings, model: &CompiledModel) -> Result<Settings, CliError> {
         let mut settings = settings;
         let parameters = &model.model().parameters;
         for name in self.freeze_parameters.iter().filter(|name| self.value(name).is_none()) {
@@ -82,11 +82,12 @@ impl CombineFlags {
             let start = parameters.index_of(name).map_or(0.0, |index| parameters.init[index]);
             settings.fixed.push((name.clone(), start));
         }
-        if let Some(poi) = model.model().poi().filter(|_| self.r_min.is_some() || self.r_max.is_some()) {
+        if self.r_min.is_some() || self.r_max.is_some() {
+            let poi = model.model().poi().ok_or(CliError::RangeWithoutPoi)?;
             let low = self.r_min.unwrap_or(parameters.lower[poi]);
             let high = self.r_max.unwrap_or(parameters.upper[poi]);
             settings.bounds.push((parameters.names[poi].clone(), [low, high]));
         }
-        settings
+        Ok(settings)
     }
 }

@@ -175,7 +175,7 @@ impl SetupArgs {
 
     fn resolved(&self, settings: &Settings) -> Result<Analysis, CliError> {
         let model = self.model.model()?;
-        let settings = self.combine.add_of_model(settings.clone(), &model);
+        let settings = self.combine.add_of_model(settings.clone(), &model)?;
         let analysis = Analysis::new(&model, &settings)?;
         analysis.data_warnings().iter().for_each(|warning| reporter::warning(warning));
         Ok(analysis)

@@ -72,9 +72,12 @@ impl CombineArgs {
         let cards: Vec<LabelledCard> = self.workspaces.iter().map(labelled).collect();
         let is_card = |card: &LabelledCard| -> Result<bool, CliError> {
             let DocumentSource::Path(path) = &card.source else { return Ok(false) };
-            // What cannot be read is explained by the reader that comes next.
-            let bytes = read_bytes(&DocumentSource::Path(path.clone())).unwrap_or_default();
-            Ok(DocumentKind::recognize(&bytes) == Some(DocumentKind::Card))
+            // A pipe can be read only once, and what cannot be read is explained by the reader that
+            // comes next.
+            if !path.is_file() {
+                return Ok(false);
+            }
+            Ok(DocumentKind::recognize(&read_bytes(&card.source)?) == Some(DocumentKind::Card))
         };
         let kinds = cards.iter().map(is_card).collect::<Result<Vec<bool>, _>>()?;
         if !kinds.contains(&true) {

@@ -123,3 +123,14 @@ fn plausible_mistakes_are_explained() {
     });
     assert_eq!(explained.count(), MISTAKES.len());
 }
+
+#[test]
+fn a_range_of_the_parameter_of_interest_needs_one() {
+    let scratch = Scratch::new("range-without-poi");
+    let text = std::fs::read_to_string(folder("examples").join("shapes.json")).expect("an example");
+    std::fs::write(scratch.path("ws.json"), text.replace("\"poi\": \"mu\"", "\"poi\": \"\""))
+        .expect("a scratch folder");
+    let run = nextstat(&folder("examples"), &["fit", &scratch.path("ws.json"), "--rMax", "0.1"]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("the model has none") && run.stderr.contains("--bounds NAME=LO:HI"), "{}", run.stderr);
+}

@@ -338,7 +338,10 @@ impl<'c, 'a> EditReader<'c, 'a> {
             let target = self.systematic(&new, &kind)?;
             for &column in &selection.columns {
                 let effect = std::mem::replace(&mut self.card.systematics[index].effects[column], Effect::None);
-                self.card.systematics[target].effects[column] = effect;
+                // Where the old name has no effect, that of the new one stays.
+                if effect != Effect::None {
+                    self.card.systematics[target].effects[column] = effect;
+                }
             }
             self.keep_templates(&old, &new, &selection.columns);
         }

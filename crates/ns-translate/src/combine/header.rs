@@ -137,6 +137,10 @@ impl<'a> Header<'a> {
             return Err(CardProblem::NoLine { name: "process" }.at(line.place()));
         }
         require_length(line, line.words.len() - 1, self.processes.len())?;
+        if self.bins.len() != self.processes.len() {
+            let (found, wanted) = (self.bins.len(), self.processes.len());
+            return Err(CardProblem::Length { line: "bin".to_owned(), found, wanted }.at(line.place()));
+        }
         let mut card = Card { channels: self.channels()?, shapes: self.shapes.clone(), ..Card::default() };
         card.processes = self.read_processes()?;
         let by_channel: HashMap<&str, usize> =

@@ -22,7 +22,8 @@ pub struct LabelledCard {
 /// Reads and joins `cards`.
 pub(super) fn read(cards: &[LabelledCard]) -> Result<Card, CardError> {
     let mut limits = Limits::default();
-    let mut joiner = Joiner { card: Card::default(), processes: HashMap::new(), limits: &mut limits };
+    let mut joiner =
+        Joiner { card: Card::default(), processes: HashMap::new(), rates: HashMap::new(), limits: &mut limits };
     let mut labels: Vec<String> = Vec::new();
     for (index, one) in cards.iter().enumerate() {
         let label = one.label.clone().unwrap_or_else(|| format!("ch{}", index + 1));
@@ -41,6 +42,8 @@ pub(super) fn read(cards: &[LabelledCard]) -> Result<Card, CardError> {
 struct Joiner<'l> {
     card: Card,
     processes: HashMap<String, usize>,
+    /// The values of the free factors by their names.
+    rates: HashMap<String, RateValue>,
     limits: &'l mut Limits,
 }
 
@@ -146,12 +149,15 @@ impl Joiner<'_> {
 
     fn rate(&mut self, rate: RateParameter, first: usize) -> Result<(), CardError> {
         self.limits.rates(1, rate.place)?;
-        let is_other = |known: &RateParameter| {
-            known.name == rate.name && matches!(known.value, RateValue::Free { .. }) && known.value != rate.value
-        };
-        if self.card.rates.iter().any(is_other) {
-            let reason = "the value or range of the rateParam";
-            return Err(CardProblem::Join { name: rate.name, reason }.at(rate.place));
+        match self.rates.get(&rate.name) {
+            Some(known) if *known != rate.value => {
+                let reason = "the value or range of the rateParam";
+                return Err(CardProblem::Join { name: rate.name, reason }.at(rate.place));
+            }
+            None if matches!(rate.value, RateValue::Free { .. }) => {
+                self.rates.insert(rate.name.clone(), rate.value.clone());
+            }
+            _ => {}
         }
         self.card.rates.push(RateParameter { column: first + rate.column, ..rate });
         Ok(())

@@ -20,8 +20,9 @@ pub(super) const LOWEST: f64 = 1e-9;
 /// Kappas this close to 1 change no sum.
 const NEGLIGIBLE: f64 = 1e-3;
 
-/// The largest value of a parameter of `shape` in Combine.
-const FARTHEST: f64 = 4.0;
+/// The largest value of a parameter of `shape?`, and of one that is `lnN` elsewhere; those of
+/// `shape` alone end at 4.
+const FARTHEST: f64 = 7.0;
 
 /// A pair of templates that an uncertainty moves a process between.
 pub(super) struct Variation {

@@ -216,7 +216,7 @@ impl<'c> TemplateReader<'c> {
         Ok(self.open.get_mut(path).unwrap_or_else(|| unreachable!("it was put there")))
     }
 
-    /// Returns where the file `written` is: in the current folder, or in that of its card.
+    /// Returns where the file `written` is: in the folder of its card, or in the current one.
     fn located(&mut self, written: &str, place: CardPlace) -> Result<PathBuf, CardError> {
         let near = self.folders.get(place.card).map(|folder| folder.join(written));
         let candidates: Vec<PathBuf> = near.into_iter().chain([PathBuf::from(written)]).collect();

@@ -99,6 +99,7 @@ fn mistakes_are_explained_with_their_place() {
             "process 1 1",
             "the card has no signal: no process has an index of 0 or below at line 4, column 5",
         ),
+        ("rate 1 4", "bin a\nrate 1 4", "the line `bin` has 1 entries, and 2 are needed at line 10, column 1"),
         ("bin a\n", "bin 1\n", "the name of the channel `1` begins with a digit at line 4, column 5"),
     ] {
         let found = message(&WHOLE.replacen(old, new, 1));
