@@ -101,6 +101,16 @@ pub enum Hs3Error {
     /// A document without likelihoods.
     #[error("the document has no likelihood")]
     NoLikelihood,
+    /// More of something than any document needs.
+    #[error("there are more than {limit} {what} {place}")]
+    TooMuch {
+        /// What it is.
+        what: &'static str,
+        /// How many there may be.
+        limit: usize,
+        /// Where the limit is passed.
+        place: DocumentPlace,
+    },
     /// A vector of parameters of which a part is constant.
     #[error("{fixed} of the {total} parameters of `{name}` are constant {place}")]
     PartlyFixed {
@@ -130,6 +140,7 @@ impl Hs3Error {
             | Self::NoValue { place, .. }
             | Self::NotConstraint { place, .. }
             | Self::TwoTerms { place, .. }
+            | Self::TooMuch { place, .. }
             | Self::PartlyFixed { place, .. } => Some(place),
         }
     }

@@ -7,7 +7,7 @@
 //!
 //! An analysis becomes a measurement. `document` finds entries by name, `channel` and `terms` read
 //! distributions, `parameters` and `names` are the parameters that the modifiers use, `settings`
-//! what an analysis sets for them, and `kept` what a workspace has no room for. `write` is the way
+//! what an analysis sets for them, `measurements` all analyses, and `kept` what a workspace has no room for. `write` is the way
 //! back.
 
 mod analysis;
@@ -16,6 +16,8 @@ mod document;
 mod error;
 mod interpolation;
 mod kept;
+mod limits;
+mod measurements;
 mod modifier;
 mod names;
 mod origin;
@@ -29,15 +31,15 @@ use std::collections::HashSet;
 
 use ns_core::spec::{Channel, Measurement, ModifierData, Observation, Sample, Workspace};
 
-use self::analysis::{ChosenAnalyses, Setup, WrittenAnalysis};
+use self::analysis::{ChosenAnalyses, SetupReader, WrittenAnalysis};
 use self::channel::{ChannelReader, ReadChannel, ReadModifier, check_axes, is_plain};
 use self::document::{Document, Read, Sections, require_length};
 pub use self::error::Hs3Error;
 use self::kept::Address;
 pub use self::kept::KeptKeys;
+use self::measurements::MeasurementReader;
 use self::names::NameTable;
 use self::parameters::{Parameters, VectorKind};
-use self::settings::SettingsReader;
 use self::terms::TermReader;
 pub(crate) use self::write::write;
 use crate::json::{self, JsonCursor};
@@ -68,8 +70,15 @@ pub(crate) fn read(bytes: &[u8], measurement: Option<&str>) -> Read<ReadHs3> {
     };
     let likelihood = reading.likelihood(&chosen.analyses[0])?;
     let names = reading.parameters.names();
-    let measurements = reading.measurements(&root, &chosen.analyses, &names)?;
-    let Reading { parameters, kept, mut warnings, .. } = reading;
+    let Reading { parameters, mut kept, mut warnings, .. } = reading;
+    let measurements = MeasurementReader {
+        setups: SetupReader::new(&document)?,
+        parameters: &parameters,
+        names: &names,
+        kept: &mut kept,
+        warnings: &mut warnings,
+    }
+    .all(&root, &chosen.analyses)?;
     let mut workspace = likelihood.into_workspace(&parameters, &names, measurements);
     origin::restore_observations(&root, &mut workspace.observations)?;
     warnings.extend(kept.warnings());
@@ -239,45 +248,6 @@ impl Reading<'_, '_> {
             None => Ok(()),
         }
     }
-
-    fn measurements(
-        &mut self,
-        root: &JsonCursor<'_>,
-        analyses: &[WrittenAnalysis],
-        names: &NameTable,
-    ) -> Read<Vec<Measurement>> {
-        let mut measurements = Vec::new();
-        for analysis in analyses {
-            let Setup { points, ranges } = analysis::setup(self.document, analysis, &mut self.kept)?;
-            let (parameters, points, ranges) = (&self.parameters, &points, &ranges);
-            let full = SettingsReader { parameters, names, points, ranges }.all()?;
-            let written = origin::read(root, &analysis.name)?;
-            if let [first, _, ..] = &analysis.pois[..] {
-                let pois = crate::hint::in_backticks(&analysis.pois);
-                self.warnings.push(format!(
-                    "the analysis `{}` has the parameters of interest {pois}: the first, `{first}`, is taken, `--poi` \
-                     or `poi=` selects others",
-                    analysis.name
-                ));
-            }
-            measurements.push(Measurement {
-                name: analysis.name.clone(),
-                poi: written_poi(analysis, names, written.as_ref()),
-                parameters: origin::restore(full, written.as_ref()),
-                ..Measurement::default()
-            });
-        }
-        Ok(measurements)
-    }
-}
-
-fn written_poi(
-    analysis: &WrittenAnalysis,
-    names: &NameTable,
-    written: Option<&origin::WrittenSettings>,
-) -> Option<String> {
-    let here = analysis.pois.first().map(|poi| names.parameter(poi));
-    here.or_else(|| written?.poi.clone())
 }
 
 impl ReadLikelihood {

@@ -4,6 +4,8 @@
 //! of them and possibly for others, and its digest depends on which; and it may have observations
 //! of channels that it has not. `misc` has room for that.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value, json};
 
 use ns_core::spec::{Measurement, Observation, ParameterConfig, Workspace};
@@ -30,20 +32,21 @@ struct WrittenSetting {
     unused: Option<ParameterConfig>,
 }
 
-/// Reads what the measurement `name` had, if the document at `root` says it.
-pub(super) fn read(root: &JsonCursor<'_>, name: &str) -> Read<Option<WrittenSettings>> {
-    with_ours(root, "measurements", |measurements| {
+/// Reads what each measurement had, by its name, if the document at `root` says it.
+pub(super) fn read(root: &JsonCursor<'_>) -> Read<HashMap<String, WrittenSettings>> {
+    let written = with_ours(root, "measurements", |measurements| {
+        let mut written = HashMap::new();
         for measurement in measurements.list()? {
             let object = measurement.open_object()?;
-            if object.need("name")?.text()? == name {
-                let parameters = object.need("parameters")?;
-                let settings = parameters.list()?.map(|setting| read_setting(&setting)).collect::<Read<_>>()?;
-                let poi = object.get("poi").map(|poi| poi.text().map(str::to_owned)).transpose()?;
-                return Ok(Some(WrittenSettings { settings, poi }));
-            }
+            let name = object.need("name")?.text()?.to_owned();
+            let parameters = object.need("parameters")?;
+            let settings = parameters.list()?.map(|setting| read_setting(&setting)).collect::<Read<_>>()?;
+            let poi = object.get("poi").map(|poi| poi.text().map(str::to_owned)).transpose()?;
+            written.entry(name).or_insert(WrittenSettings { settings, poi });
         }
-        Ok(None)
-    })
+        Ok(Some(written))
+    })?;
+    Ok(written.unwrap_or_default())
 }
 
 /// Reads the value of `key` of what nextstat wrote, if there is any.
@@ -93,28 +96,29 @@ fn read_setting(cursor: &JsonCursor<'_>) -> Read<WrittenSetting> {
 }
 
 /// Returns the settings without those that pyhf would have anyway, in the order of the workspace.
-pub(super) fn restore(full: Vec<FullSetting>, written: Option<&WrittenSettings>) -> Vec<ParameterConfig> {
-    let mut settings: Vec<Option<ParameterConfig>> =
-        full.into_iter().map(|setting| reduced(setting, written)).collect();
-    let mut ordered = Vec::new();
-    for setting in written.iter().flat_map(|written| &written.settings) {
-        match &setting.unused {
-            Some(config) => ordered.push(config.clone()),
-            None => {
-                let same = |config: &&mut Option<ParameterConfig>| {
-                    config.as_ref().is_some_and(|config| config.name == setting.name)
-                };
-                ordered.extend(settings.iter_mut().find(same).and_then(Option::take));
-            }
+pub(super) fn restore(
+    full: impl Iterator<Item = Read<FullSetting>>,
+    written: Option<&WrittenSettings>,
+) -> Read<Vec<ParameterConfig>> {
+    let written = written.map_or(&[][..], |written| &written.settings);
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (index, setting) in written.iter().enumerate() {
+        places.entry(&setting.name).or_insert(index);
+    }
+    let mut ordered: Vec<Option<ParameterConfig>> = written.iter().map(|setting| setting.unused.clone()).collect();
+    let mut others = Vec::new();
+    for setting in full {
+        let setting = setting?;
+        match places.get(&*setting.config.name) {
+            Some(&index) if ordered[index].is_none() => ordered[index] = reduced(setting, Some(&written[index])),
+            _ => others.extend(reduced(setting, None)),
         }
     }
-    ordered.extend(settings.into_iter().flatten());
-    ordered
+    Ok(ordered.into_iter().flatten().chain(others).collect())
 }
 
-fn reduced(full: FullSetting, written: Option<&WrittenSettings>) -> Option<ParameterConfig> {
+fn reduced(full: FullSetting, written: Option<&WrittenSetting>) -> Option<ParameterConfig> {
     let FullSetting { mut config, defaults } = full;
-    let written = written.and_then(|written| written.settings.iter().find(|setting| setting.name == config.name));
     for key in defaults {
         if written.is_some_and(|setting| setting.keys.iter().any(|written| written == key)) {
             continue;

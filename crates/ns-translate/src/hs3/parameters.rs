@@ -74,6 +74,11 @@ impl StatSums {
 }
 
 impl Parameters {
+    /// Returns the number of parameters, each element of a vector as one.
+    pub(super) fn n_elements(&self) -> usize {
+        self.scalars.len() + self.elements.len()
+    }
+
     /// Adds a parameter that is one number.
     pub(super) fn add_scalar(&mut self, parameter: &str, modifier: &str, is_systematic: bool) {
         if let Some(&known) = self.scalar_index.get(parameter) {

@@ -1,6 +1,9 @@
 //! Parameter points and domains: values, constant parameters and ranges by name.
+//!
+//! Each is read once, whatever the number of analyses that name it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use super::document::{Document, Entries, Read};
 use super::kept::{Address, KeptKeys};
@@ -18,6 +21,8 @@ pub(super) struct PointValue {
     pub(super) is_const: bool,
 }
 
+type PointValues = HashMap<String, PointValue>;
+
 /// A range; a side without a limit is `None`.
 pub(super) type OpenRange = [Option<f64>; 2];
 
@@ -25,30 +30,12 @@ pub(super) type OpenRange = [Option<f64>; 2];
 pub(super) struct Points {
     /// The JSON pointer of the point that the analysis starts from.
     pub(super) pointer: String,
-    start: HashMap<String, PointValue>,
-    /// Values of all other points, the first of each name.
-    others: HashMap<String, PointValue>,
+    start: Rc<PointValues>,
+    /// Values of all points, the first of each name.
+    all: Rc<PointValues>,
 }
 
 impl Points {
-    /// Reads all points; `init` names the one that the analysis starts from.
-    pub(super) fn read(points: &Entries<'_>, init: Option<&JsonCursor<'_>>, kept: &mut KeptKeys) -> Read<Self> {
-        let first = match init {
-            Some(reference) => Some(points.named_at(reference)?),
-            None => points.get(DEFAULT_POINT).or_else(|| points.iter().next().map(|(_, cursor)| cursor)),
-        };
-        let mut start = HashMap::new();
-        if let Some(cursor) = first {
-            read_point(cursor, &mut start, kept)?;
-        }
-        let pointer = first.map(JsonCursor::pointer).unwrap_or_default();
-        let mut others = HashMap::new();
-        for (_, cursor) in points.iter() {
-            read_point(cursor, &mut others, &mut KeptKeys::default())?;
-        }
-        Ok(Self { pointer, start, others })
-    }
-
     /// Returns what the point that the analysis starts from says of `name`.
     pub(super) fn start(&self, name: &str) -> Option<PointValue> {
         self.start.get(name).copied()
@@ -56,11 +43,49 @@ impl Points {
 
     /// Returns the value of `name` in that point, or in the first other one that has it.
     pub(super) fn value(&self, name: &str) -> Option<f64> {
-        self.start.get(name).or_else(|| self.others.get(name)).map(|point| point.value)
+        self.start.get(name).or_else(|| self.all.get(name)).map(|point| point.value)
     }
 }
 
-fn read_point(cursor: &JsonCursor<'_>, values: &mut HashMap<String, PointValue>, kept: &mut KeptKeys) -> Read<()> {
+/// The parameter points of a document.
+pub(super) struct PointTable<'d> {
+    points: &'d Entries<'d>,
+    all: Rc<PointValues>,
+    /// The points that analyses start from, by JSON pointer.
+    starts: HashMap<String, Rc<PointValues>>,
+}
+
+impl<'d> PointTable<'d> {
+    /// Reads all points.
+    pub(super) fn read(points: &'d Entries<'d>) -> Read<Self> {
+        let mut all = HashMap::new();
+        for (_, cursor) in points.iter() {
+            read_point(cursor, &mut all, &mut KeptKeys::default())?;
+        }
+        Ok(Self { points, all: Rc::new(all), starts: HashMap::new() })
+    }
+
+    /// Returns the points of an analysis that starts from the point that `init` names.
+    pub(super) fn points(&mut self, init: Option<&JsonCursor<'_>>, kept: &mut KeptKeys) -> Read<Points> {
+        let first = match init {
+            Some(reference) => Some(self.points.named_at(reference)?),
+            None => self.points.get(DEFAULT_POINT).or_else(|| self.points.iter().next().map(|(_, cursor)| cursor)),
+        };
+        let pointer = first.map(JsonCursor::pointer).unwrap_or_default();
+        let start = match (self.starts.get(&pointer), first) {
+            (Some(start), _) => Rc::clone(start),
+            (None, None) => Rc::default(),
+            (None, Some(cursor)) => {
+                let mut start = HashMap::new();
+                read_point(cursor, &mut start, kept)?;
+                Rc::clone(self.starts.entry(pointer.clone()).or_insert(Rc::new(start)))
+            }
+        };
+        Ok(Points { pointer, start, all: Rc::clone(&self.all) })
+    }
+}
+
+fn read_point(cursor: &JsonCursor<'_>, values: &mut PointValues, kept: &mut KeptKeys) -> Read<()> {
     let list = Address::TOP.key("parameter_points");
     let name = cursor.open_object()?.need("name")?;
     let point = list.entry(name.text()?);
@@ -80,30 +105,65 @@ fn read_point(cursor: &JsonCursor<'_>, values: &mut HashMap<String, PointValue>,
 }
 
 /// The ranges of an analysis.
-pub(super) struct Ranges(HashMap<String, OpenRange>);
+#[derive(Default)]
+pub(super) struct Ranges {
+    ranges: HashMap<Rc<str>, OpenRange>,
+    /// Axes of all domains of the analysis.
+    pub(super) n_axes: usize,
+}
 
 impl Ranges {
-    /// Reads the domains at `references`; where they have no range of a name, ROOT's domain of all
-    /// parameters has it.
-    pub(super) fn read(document: &Document<'_>, references: &[JsonCursor<'_>], kept: &mut KeptKeys) -> Read<Self> {
-        let mut ranges = HashMap::new();
-        for reference in references {
-            read_domain(document.domains.named_at(reference)?, &mut ranges, kept)?;
+    fn add(&mut self, domain: &Domain) {
+        self.n_axes += domain.len();
+        for (name, range) in domain {
+            self.ranges.entry(Rc::clone(name)).or_insert(*range);
         }
-        if let Some(domain) = document.domains.get(DEFAULT_DOMAIN) {
-            read_domain(domain, &mut ranges, kept)?;
-        }
-        Ok(Self(ranges))
     }
 
     /// Returns the range of `name`, with the limits of `default` where it has none.
     pub(super) fn of(&self, name: &str, default: [f64; 2]) -> [f64; 2] {
-        let [lower, upper] = self.0.get(name).copied().unwrap_or_default();
+        let [lower, upper] = self.ranges.get(name).copied().unwrap_or_default();
         [lower.unwrap_or(default[0]), upper.unwrap_or(default[1])]
     }
 }
 
-fn read_domain(cursor: &JsonCursor<'_>, ranges: &mut HashMap<String, OpenRange>, kept: &mut KeptKeys) -> Read<()> {
+type Domain = Vec<(Rc<str>, OpenRange)>;
+
+/// The domains of a document.
+pub(super) struct DomainTable<'d> {
+    document: &'d Document<'d>,
+    /// Those that analyses name, by JSON pointer.
+    domains: HashMap<String, Domain>,
+}
+
+impl<'d> DomainTable<'d> {
+    pub(super) fn new(document: &'d Document<'d>) -> Self {
+        Self { document, domains: HashMap::new() }
+    }
+
+    /// Returns the ranges of the domains at `references`; where they have no range of a name,
+    /// ROOT's domain of all parameters has it.
+    pub(super) fn ranges(&mut self, references: &[JsonCursor<'_>], kept: &mut KeptKeys) -> Read<Ranges> {
+        let document = self.document;
+        let named = references.iter().map(|reference| document.domains.named_at(reference));
+        let default = document.domains.get(DEFAULT_DOMAIN).map(Ok);
+        let (mut ranges, mut seen) = (Ranges::default(), HashSet::new());
+        for cursor in named.chain(default) {
+            let cursor = cursor?;
+            let pointer = cursor.pointer();
+            if !seen.insert(pointer.clone()) {
+                continue;
+            }
+            if !self.domains.contains_key(&pointer) {
+                self.domains.insert(pointer.clone(), read_domain(cursor, kept)?);
+            }
+            ranges.add(&self.domains[&pointer]);
+        }
+        Ok(ranges)
+    }
+}
+
+fn read_domain(cursor: &JsonCursor<'_>, kept: &mut KeptKeys) -> Read<Domain> {
     let list = Address::TOP.key("domains");
     let name = cursor.open_object()?.need("name")?;
     let domain = list.entry(name.text()?);
@@ -113,15 +173,15 @@ fn read_domain(cursor: &JsonCursor<'_>, ranges: &mut HashMap<String, OpenRange>,
         return Err(super::unsupported("a domain of type", &kind));
     }
     // ROOT writes `null` for a domain without axes.
-    let Some(axes) = object.get("axes").filter(|axes| !axes.is_null()) else { return Ok(()) };
+    let Some(axes) = object.get("axes").filter(|axes| !axes.is_null()) else { return Ok(Vec::new()) };
     let address = domain.key("axes");
+    let mut ranges = Vec::new();
     for axis in axes.list()? {
         let name = axis.open_object()?.need("name")?;
         let name = name.text()?;
         let object = kept.object(&axis, &["name", "min", "max"], address.entry(name))?;
         let limit = |key| object.get(key).map(|cursor| cursor.number()).transpose();
-        let range = [limit("min")?, limit("max")?];
-        ranges.entry(name.to_owned()).or_insert(range);
+        ranges.push((Rc::from(name), [limit("min")?, limit("max")?]));
     }
-    Ok(())
+    Ok(ranges)
 }

@@ -23,6 +23,8 @@ const GAMMA: [f64; 2] = [1e-10, 10.0];
 pub(super) struct SettingsReader<'a> {
     pub(super) parameters: &'a Parameters,
     pub(super) names: &'a NameTable,
+    /// The parameter that is the luminosity.
+    pub(super) luminosity: Option<&'a str>,
     pub(super) points: &'a Points,
     pub(super) ranges: &'a Ranges,
 }
@@ -45,10 +47,10 @@ enum Fixing {
 
 impl SettingsReader<'_> {
     /// Returns the settings of all parameters.
-    pub(super) fn all(&self) -> Read<Vec<FullSetting>> {
+    pub(super) fn all(&self) -> impl Iterator<Item = Read<FullSetting>> {
         let scalars = self.parameters.scalars.iter().map(|scalar| self.scalar(scalar));
         let vectors = self.parameters.vectors.iter().map(|vector| self.vector(vector));
-        scalars.chain(vectors).collect()
+        scalars.chain(vectors)
     }
 
     fn scalar(&self, scalar: &Scalar) -> Read<FullSetting> {
@@ -69,7 +71,7 @@ impl SettingsReader<'_> {
         };
         let mut full = FullSetting { config, defaults: Vec::new() };
         full.note("fixed", !fixed);
-        if self.parameters.luminosity() == Some(parameter) {
+        if self.luminosity == Some(parameter) {
             full.set_luminosity(term);
             return Ok(full);
         }

@@ -162,6 +162,46 @@ fn content_that_no_binned_model_has_is_refused_with_its_pointer() {
     }
 }
 
+/// Returns the document with a domain of 10,000 axes that `n_analyses` analyses name.
+fn with_analyses(n_analyses: usize) -> Value {
+    let axes: Vec<Value> = (0..10_000).map(|axis| json!({"name": format!("p{axis}"), "min": 0.0})).collect();
+    let mut document = with("/domains/0/axes", axes.into());
+    let analysis =
+        |a: usize| json!({"name": format!("a{a}"), "likelihood": "observed", "domains": ["domain", "domain"]});
+    document["analyses"] = (0..n_analyses).map(analysis).collect();
+    document
+}
+
+#[test]
+fn analyses_times_parameters_are_limited() {
+    let read = read(&with_analyses(60));
+    assert_eq!(read.workspace.measurements.len(), 60);
+    assert!(read.workspace.measurements.iter().all(|measurement| measurement.parameters.len() == 1), "only `mu`");
+    let (message, pointer) = refused(&with_analyses(110));
+    assert!(message.contains("more than 1000000 settings of analyses"), "{message}");
+    assert_eq!(pointer, "/analyses/100");
+}
+
+#[test]
+fn points_and_domains_that_analyses_share_are_those_of_each() {
+    let mut document = document();
+    let analysis = |name: &str, init: &str, domains: &[&str]| json!({"name": name, "likelihood": "observed", "domains": domains, "init": init});
+    document["analyses"] = json!([
+        analysis("one", "low", &["narrow", "domain"]),
+        analysis("two", "high", &["domain", "narrow"]),
+        analysis("three", "low", &["domain"]),
+    ]);
+    let point = |name: &str, mu: f64| json!({"name": name, "parameters": [{"name": "mu", "value": mu}]});
+    document["parameter_points"].as_array_mut().expect("a list").extend([point("low", 0.5), point("high", 2.5)]);
+    let narrow = json!({"name": "narrow", "type": "product_domain", "axes": [{"name": "mu", "min": 0.0, "max": 3.0}]});
+    document["domains"].as_array_mut().expect("a list").push(narrow);
+    let read = read(&document);
+    let found: Vec<_> = read.workspace.measurements.iter().map(|measurement| &measurement.parameters[0]).collect();
+    let found: Vec<_> = found.iter().map(|mu| (mu.inits.clone(), mu.bounds.clone())).collect();
+    let wanted = |init, max| (Some(vec![init]), Some(vec![[0.0, max]]));
+    assert_eq!(found, [wanted(0.5, 3.0), wanted(2.5, 4.0), wanted(0.5, 4.0)]);
+}
+
 #[test]
 fn a_part_of_a_vector_cannot_be_constant() {
     let point = json!({"name": "gamma_shape_bin_0", "value": 1.0, "const": true});
