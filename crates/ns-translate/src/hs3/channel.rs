@@ -361,6 +361,13 @@ pub(super) fn is_plain(axes: &JsonCursor<'_>) -> bool {
     axes.list().is_ok_and(|mut list| list.len() == 1 && list.all(is_plain))
 }
 
+/// Returns the number of bins at `cursor`.
+fn whole(cursor: &JsonCursor<'_>) -> Read<usize> {
+    let number = cursor.number()?;
+    let is_whole = number >= 0.0 && number.fract().total_cmp(&0.0).is_eq();
+    if is_whole { Ok(number as usize) } else { Err(super::unsupported("the number of bins", cursor)) }
+}
+
 /// Refuses axes of other numbers of bins than the contents.
 pub(super) fn check_axes(axes: Option<JsonCursor<'_>>, n_bins: usize) -> Read<()> {
     let Some(axes) = axes else { return Ok(()) };
@@ -369,7 +376,7 @@ pub(super) fn check_axes(axes: Option<JsonCursor<'_>>, n_bins: usize) -> Read<()
         let object = axis.open_object()?;
         let edges = object.get("edges").or_else(|| object.get("bounds"));
         let n_bins = match (object.get("nbins"), edges) {
-            (Some(n_bins), _) => n_bins.number()? as usize,
+            (Some(n_bins), _) => whole(&n_bins)?,
             (None, Some(edges)) => edges.numbers()?.len() - 1,
             (None, None) => return Ok(()),
         };

@@ -142,6 +142,12 @@ fn content_that_no_binned_model_has_is_refused_with_its_pointer() {
             "/distributions/0/axes",
         ),
         (
+            with("/distributions/0/axes/0/nbins", json!(2.5)),
+            "the number of bins `2.5` cannot be read",
+            "/distributions/0/axes/0/nbins",
+        ),
+        (with("/data/0/axes/0/nbins", json!(-2)), "the number of bins `-2` cannot be read", "/data/0/axes/0/nbins"),
+        (
             with("/distributions/1/x", json!("alpha_JER")),
             "the distribution `JES_term` is not a constraint term of `alpha_JES`",
             "/distributions/1",
