@@ -7,8 +7,8 @@
 //!
 //! An analysis becomes a measurement. `document` finds entries by name, `channel` and `terms` read
 //! distributions, `parameters` and `names` are the parameters that the modifiers use, `settings`
-//! what an analysis sets for them, `measurements` all analyses, and `kept` what a workspace has no room for. `write` is the way
-//! back.
+//! what an analysis sets for them, `measurements` all analyses, and `kept` what a workspace has no
+//! room for. `write` is the way back.
 
 mod analysis;
 mod channel;
