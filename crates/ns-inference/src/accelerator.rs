@@ -29,8 +29,8 @@ pub type AcceleratorFailure = Arc<dyn std::error::Error + Send + Sync>;
 pub struct FitCounts {
     /// Fits on the device.
     pub n_fits: u64,
-    /// Fits finished on the CPU: not converged, possibly not the global minimum, or polished from
-    /// single precision.
+    /// Fits finished on the CPU: not converged, possibly not the global minimum, polished from
+    /// single precision, or without the variance that was asked for.
     pub n_left: u64,
 }
 

@@ -86,8 +86,13 @@ impl ToyFitter<'_> {
             if !refit_from(&mut profiler, accelerator, fitted) {
                 return self.result(&mut profiler, toy);
             }
-            let uncertainty = self.uncertainty_of.and(lowest(fitted.free).variance).map(f64::sqrt);
-            Self::result_with(&profiler, toy, uncertainty)
+            let variance = lowest(fitted.free).variance;
+            if self.uncertainty_of.is_some() && variance.is_none() {
+                // Where a matrix is singular to rounding, fused products may leave no variance.
+                accelerator.leave(1);
+                return self.result(&mut profiler, toy);
+            }
+            Self::result_with(&profiler, toy, self.uncertainty_of.and(variance).map(f64::sqrt))
         };
         toys.map(&mut one).collect()
     }

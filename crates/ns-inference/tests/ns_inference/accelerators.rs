@@ -2,9 +2,10 @@
 //! wrong minima.
 
 use ns_compute::CpuLikelihood;
-use ns_core::Model;
 use ns_core::batch::{BatchData, BatchError, BatchFit, BatchFixed, BatchMinimizer, BatchTask};
+use ns_core::{Data, DataLikelihood, Likelihood, Model};
 use ns_inference::accelerator::{Accelerator, BatchFitter};
+use ns_inference::minimize::{Domain, MinimizeOptions, Minimizer};
 use ns_inference::monitor::NoMonitor;
 use ns_inference::parallel::ExecutionContext;
 use ns_inference::ranking::{RankingMethods, RankingOptions, ranking};
@@ -74,6 +75,39 @@ impl BatchMinimizer for Faulty {
     }
 }
 
+/// A device that finds the minima of toys, but no variance.
+struct WithoutVariance(CpuLikelihood);
+
+impl BatchMinimizer for WithoutVariance {
+    fn batch_size(&self) -> usize {
+        7
+    }
+
+    fn is_exact(&self) -> bool {
+        true
+    }
+
+    fn minimize(&mut self, task: &BatchTask<'_>) -> Result<Vec<BatchFit>, BatchError> {
+        let (BatchData::Each(sets), BatchFixed::Shared(fixed)) = (task.data, task.fixed) else {
+            return Err("toys only".into());
+        };
+        let domain = Domain {
+            lower: task.lower.to_vec(),
+            upper: task.upper.to_vec(),
+            fixed: fixed.to_vec(),
+            kinked: task.kinked.to_vec(),
+        };
+        let fit = |(data, start): (&Data, &[f64])| {
+            self.0.set_data(data);
+            let mut minimizer = Minimizer::new(&self.0.structure());
+            let found = minimizer.minimize(&mut self.0, start, &domain, &MinimizeOptions::default());
+            let converged = found.converged();
+            BatchFit { params: found.params, nll: found.nll, edm: found.edm, converged, variance: None, iterations: 1 }
+        };
+        Ok(sets.iter().zip(task.starts.chunks_exact(task.lower.len())).map(fit).collect())
+    }
+}
+
 fn faulty(fault: AcceleratorFault) -> Accelerator {
     Accelerator::new(Box::new(Faulty(fault)))
 }
@@ -116,6 +150,23 @@ fn toys_that_did_not_converge_match_the_cpu_to_the_bit() {
         let counts = accelerator.share();
         assert_eq!(counts.n_left, 30, "{counts:?}");
     }
+}
+
+#[test]
+fn the_cpu_computes_variances_that_a_device_lacks() {
+    let mut n_uncertain = 0;
+    for (model, best) in fitted() {
+        let accelerator = Accelerator::new(Box::new(WithoutVariance(CpuLikelihood::new(&model))));
+        let (accelerated, cpu) = (fit_toys(&model, &best, Some(&accelerator)), fit_toys(&model, &best, None));
+        for (accelerated, cpu) in accelerated.iter().zip(&cpu).filter(|(a, b)| (a.nll - b.nll).abs() < 1e-8) {
+            assert_eq!(accelerated.uncertainty.is_some(), cpu.uncertainty.is_some(), "toy {}", cpu.toy);
+            let Some((one, other)) = accelerated.uncertainty.zip(cpu.uncertainty) else { continue };
+            assert!((one - other).abs() <= 0.01 * other, "toy {}: {one} against {other}", cpu.toy);
+            n_uncertain += 1;
+        }
+        assert_eq!(accelerator.share().n_left, 30, "each toy is finished on the CPU");
+    }
+    assert!(n_uncertain > 100, "{n_uncertain}");
 }
 
 /// Some of these likelihoods have several minima, and another start may lead to another one.
