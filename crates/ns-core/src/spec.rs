@@ -277,12 +277,38 @@ pub struct Observation {
 pub struct Measurement {
     /// The measurement's name, unique in the workspace.
     pub name: String,
-    /// The parameter of interest; `None` when the document leaves it empty.
+    /// The parameter of interest, or the first of several; `None` when the document leaves it
+    /// empty. Others are of interest by [`ParameterConfig::is_poi`].
     pub poi: Option<String>,
     /// Settings, one entry per parameter that has any.
     pub parameters: Vec<ParameterConfig>,
     /// The lowest values of yields.
     pub clip: Clipping,
+}
+
+impl Measurement {
+    /// Returns the names of the parameters of interest, the first one first.
+    pub fn pois(&self) -> impl Iterator<Item = &str> {
+        let first = self.poi.as_deref();
+        let others = self.parameters.iter().filter(|config| config.is_poi).map(|config| config.name.as_str());
+        first.into_iter().chain(others.filter(move |name| Some(*name) != first))
+    }
+
+    /// Returns the groups of uncertainties with the names of their parameters, in the order of the
+    /// settings.
+    #[must_use]
+    pub fn groups(&self) -> Vec<(&str, Vec<&str>)> {
+        let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+        for config in &self.parameters {
+            for group in &config.groups {
+                match groups.iter_mut().find(|(name, _)| name == group) {
+                    Some((_, members)) => members.push(&config.name),
+                    None => groups.push((group, vec![&config.name])),
+                }
+            }
+        }
+        groups
+    }
 }
 
 /// The lowest values of yields, at three stages; absent means "no limit". A yield below its limit
@@ -324,6 +350,11 @@ pub struct ParameterConfig {
     pub beta: Option<ConstrainedQuantity>,
     /// Names of the elements of a vector, in place of `name[i]`.
     pub elements: Option<Vec<String>>,
+    /// Whether the parameter is of interest beside [`Measurement::poi`]; without a meaning if no
+    /// modifier uses it.
+    pub is_poi: bool,
+    /// The groups of uncertainties that the parameter, or the vector, belongs to.
+    pub groups: Vec<String>,
 }
 
 /// The constraint term of one element of a parameter; `a` is its auxiliary datum.

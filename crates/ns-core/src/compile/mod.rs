@@ -29,7 +29,7 @@ use tables::TableSources;
 /// Which parameters of interest a model has.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum PoiChoice {
-    /// The one that the measurement names, if any.
+    /// Those that the measurement names, if any.
     #[default]
     FromMeasurement,
     /// No parameter of interest.
@@ -165,7 +165,7 @@ fn choose_pois(
 ) -> Result<Vec<usize>, CompileError> {
     let named: Vec<&str> = match choice {
         PoiChoice::None => Vec::new(),
-        PoiChoice::FromMeasurement => measurement.poi.as_deref().into_iter().collect(),
+        PoiChoice::FromMeasurement => of_measurement(parameters, measurement),
         PoiChoice::Named(names) => names.iter().map(String::as_str).collect(),
     };
     let pointer = match choice {
@@ -174,6 +174,17 @@ fn choose_pois(
     };
     structure::unique("parameter of interest", named.iter().copied(), |i| format!("--poi number {}", i + 1))?;
     named.into_iter().map(|poi| find_poi(parameters, measurement, poi, pointer.as_deref())).collect()
+}
+
+/// Returns the parameters of interest of a measurement: the one that it names, and those that the
+/// model has of others.
+fn of_measurement<'m>(parameters: &Parameters, measurement: &'m Measurement) -> Vec<&'m str> {
+    let is_there = |name: &&str| {
+        measurement.poi.as_deref() == Some(*name)
+            || parameters.index_of(name).is_some()
+            || parameters.set(name).is_some()
+    };
+    measurement.pois().filter(is_there).collect()
 }
 
 /// The largest number of parameters that a hint names.

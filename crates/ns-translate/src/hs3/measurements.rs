@@ -46,7 +46,7 @@ impl MeasurementReader<'_, '_> {
         let (parameters, names) = (self.parameters, self.names);
         let luminosity = parameters.luminosity();
         let reader = SettingsReader { parameters, names, luminosity, points: &setup.points, ranges: &setup.ranges };
-        if let [first, _, ..] = &analysis.pois[..] {
+        if let ([first, _, ..], None) = (&analysis.pois[..], written) {
             let pois = crate::hint::in_backticks(&analysis.pois);
             self.warnings.push(format!(
                 "the analysis `{}` has the parameters of interest {pois}: the first, `{first}`, is taken, `--poi` or \

@@ -28,6 +28,7 @@ pub(super) struct WrittenSettings {
 struct WrittenSetting {
     name: String,
     keys: Vec<String>,
+    groups: Vec<String>,
     /// All of it, if no modifier uses the parameter.
     unused: Option<ParameterConfig>,
 }
@@ -89,10 +90,11 @@ fn read_setting(cursor: &JsonCursor<'_>) -> Read<WrittenSetting> {
     let object = cursor.open_object()?;
     let name = object.need("name")?.text()?.to_owned();
     let Some(unused) = object.get("unused") else {
-        return Ok(WrittenSetting { name, keys: texts(&object.need("keys")?)?, unused: None });
+        let groups = object.get("groups").map(|list| texts(&list)).transpose()?.unwrap_or_default();
+        return Ok(WrittenSetting { name, keys: texts(&object.need("keys")?)?, groups, unused: None });
     };
     let config = pyhf::read_setting(&unused).map_err(|_| super::unsupported_at("the setting of", &name, &unused))?;
-    Ok(WrittenSetting { name, keys: Vec::new(), unused: Some(config) })
+    Ok(WrittenSetting { name, keys: Vec::new(), groups: Vec::new(), unused: Some(config) })
 }
 
 /// Returns the settings without those that pyhf would have anyway, in the order of the workspace.
@@ -130,6 +132,11 @@ fn reduced(full: FullSetting, written: Option<&WrittenSetting>) -> Option<Parame
             _ => config.fixed = None,
         }
     }
+    if let Some(setting) = written {
+        // HS3 has no place for these.
+        config.is_poi = setting.keys.iter().any(|key| key == "poi");
+        config.groups.clone_from(&setting.groups);
+    }
     let is_empty = config == ParameterConfig { name: config.name.clone(), ..ParameterConfig::default() };
     (!is_empty || written.is_some()).then_some(config)
 }
@@ -143,7 +150,11 @@ pub(super) fn write(workspace: &Workspace, is_used: impl Fn(&str) -> bool) -> Va
         }
         let keys = value.as_object().map(Map::keys);
         let keys: Vec<&String> = keys.into_iter().flatten().filter(|key| *key != "name").collect();
-        json!({"name": config.name, "keys": keys})
+        let mut ours = json!({"name": config.name, "keys": keys});
+        if !config.groups.is_empty() {
+            ours["groups"] = json!(config.groups);
+        }
+        ours
     };
     let measurement = |measurement: &Measurement| {
         let settings: Vec<Value> = measurement.parameters.iter().map(&setting).collect();

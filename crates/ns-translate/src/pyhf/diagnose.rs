@@ -141,8 +141,21 @@ fn measurement(cursor: &JsonCursor<'_>) -> Read<Measurement> {
 }
 
 /// The keys of the settings for one parameter: its name, pyhf's, and those beyond pyhf's schema.
-pub(crate) const PARAMETER_KEYS: [&str; 11] =
-    ["name", "inits", "bounds", "auxdata", "factors", "sigmas", "fixed", "constraints", "per_bin", "beta", "elements"];
+pub(crate) const PARAMETER_KEYS: [&str; 13] = [
+    "name",
+    "inits",
+    "bounds",
+    "auxdata",
+    "factors",
+    "sigmas",
+    "fixed",
+    "constraints",
+    "per_bin",
+    "beta",
+    "elements",
+    "poi",
+    "groups",
+];
 
 /// Refuses what is not the settings of a measurement for one parameter.
 pub(crate) fn check_parameter(cursor: &JsonCursor<'_>) -> Read<()> {
@@ -165,6 +178,8 @@ pub(crate) fn parameter(cursor: &JsonCursor<'_>) -> Read<ParameterConfig> {
         per_bin: object.get("per_bin").map(|cursor| extension::per_bin(&cursor)).transpose()?,
         beta: object.get("beta").map(|cursor| extension::constrained_quantity(&cursor)).transpose()?,
         elements: object.get("elements").map(|list| names(&list)).transpose()?,
+        is_poi: object.get("poi").map(|cursor| cursor.boolean()).transpose()?.unwrap_or_default(),
+        groups: object.get("groups").map(|list| names(&list)).transpose()?.unwrap_or_default(),
     })
 }
 

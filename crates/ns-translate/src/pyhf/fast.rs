@@ -258,6 +258,10 @@ struct ParameterForm {
     beta: Option<ConstrainedQuantity>,
     #[serde(default, deserialize_with = "some_names")]
     elements: Option<Vec<String>>,
+    #[serde(default)]
+    poi: bool,
+    #[serde(default, deserialize_with = "some_names")]
+    groups: Option<Vec<String>>,
 }
 
 impl Form for ParameterForm {
@@ -276,6 +280,8 @@ impl Form for ParameterForm {
             per_bin: self.per_bin,
             beta: self.beta,
             elements: self.elements,
+            is_poi: self.poi,
+            groups: self.groups.unwrap_or_default(),
         })
     }
 }

@@ -72,12 +72,15 @@ fn extension() -> impl Strategy<Value = ParameterConfig> {
     let beta = option::of((number(), number()));
     let elements = option::of(vec(name(), 1..4));
     let terms = option::of(vec(constraint_term(), 1..4));
-    (terms, per_bin, beta, elements).prop_map(|(constraints, per_bin, beta, elements)| {
-        let per_bin =
-            per_bin.map(|(constraint, relative_threshold)| PerBinConstraint { constraint, relative_threshold });
-        let beta = beta.map(|(offset, factor)| ConstrainedQuantity { offset, factor });
-        ParameterConfig { constraints, per_bin, beta, elements, ..Default::default() }
-    })
+    let of_interest = (any::<bool>(), vec(name(), 0..3));
+    (terms, per_bin, beta, elements, of_interest).prop_map(
+        |(constraints, per_bin, beta, elements, (is_poi, groups))| {
+            let per_bin =
+                per_bin.map(|(constraint, relative_threshold)| PerBinConstraint { constraint, relative_threshold });
+            let beta = beta.map(|(offset, factor)| ConstrainedQuantity { offset, factor });
+            ParameterConfig { constraints, per_bin, beta, elements, is_poi, groups, ..Default::default() }
+        },
+    )
 }
 
 fn clipping() -> impl Strategy<Value = Clipping> {
@@ -152,6 +155,7 @@ fn damage() -> impl Strategy<Value = Damage> {
         "clip",
         "normalize",
         "elements",
+        "groups",
         "mcstat",
         "beta",
         "sigma",

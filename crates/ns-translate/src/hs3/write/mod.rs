@@ -100,8 +100,8 @@ fn likelihood(workspace: &Workspace, auxiliary: Vec<String>) -> Value {
 fn analyses(workspace: &Workspace, roles: &Roles<'_>) -> Vec<Value> {
     let analysis = |(m, measurement): (usize, &ns_core::spec::Measurement)| {
         // ROOT breaks off if the model does not have the parameter; `misc` has it then.
-        let poi = measurement.poi.as_deref().filter(|poi| roles.has_element(poi));
-        let pois: Vec<String> = poi.into_iter().map(|poi| roles.element_name(poi)).collect();
+        let pois = measurement.pois().filter(|poi| roles.has_element(poi));
+        let pois: Vec<String> = pois.map(|poi| roles.element_name(poi)).collect();
         json!({
             "name": measurement.name,
             "likelihood": LIKELIHOOD,
