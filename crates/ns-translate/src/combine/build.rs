@@ -39,6 +39,7 @@ pub(super) fn build(card: &Card, options: &CardOptions, folders: Vec<PathBuf>) -
     let coefficients = Coefficients { parameters: &parameters, formulas: &formulas };
     let mut builder = Builder {
         card,
+        rates: card.rates_by_column(),
         templates: TemplateReader::new(card, options, folders),
         coefficients,
         physics: &physics,
@@ -46,8 +47,8 @@ pub(super) fn build(card: &Card, options: &CardOptions, folders: Vec<PathBuf>) -
         bin_settings: Vec::new(),
         warnings: Vec::new(),
     };
-    for channel in 0..card.channels.len() {
-        builder.channel(channel)?;
+    for (channel, columns) in card.columns_by_channel().into_iter().enumerate() {
+        builder.channel(channel, &columns)?;
     }
     let Builder { templates, mut workspace, bin_settings, mut warnings, .. } = builder;
     let files = templates.into_files();
@@ -70,6 +71,8 @@ pub(super) fn build(card: &Card, options: &CardOptions, folders: Vec<PathBuf>) -
 
 struct Builder<'c> {
     card: &'c Card,
+    /// The names of the factors of each column by `rateParam`.
+    rates: Vec<Vec<&'c str>>,
     templates: TemplateReader<'c>,
     coefficients: Coefficients<'c>,
     physics: &'c Physics,
@@ -79,11 +82,12 @@ struct Builder<'c> {
 }
 
 impl Builder<'_> {
-    fn channel(&mut self, index: usize) -> Result<(), CardError> {
+    fn channel(&mut self, index: usize, columns: &[usize]) -> Result<(), CardError> {
         let channel = &self.card.channels[index];
         let observed = self.observed(index)?;
         let mut built = Vec::new();
-        for column in self.columns(index) {
+        let contributing: Vec<usize> = columns.iter().copied().filter(|&column| self.contributes(column)).collect();
+        for column in contributing {
             let sample = self.sample(column, observed.len())?;
             built.push((column, sample));
         }
@@ -103,13 +107,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Returns the columns of a channel that contribute.
-    fn columns(&self, channel: usize) -> Vec<usize> {
-        let contributes = |&column: &usize| {
-            let one = self.card.columns[column];
-            one.channel == channel && one.rate != 0.0 && self.physics.scales[column] != YieldScale::Zero
-        };
-        (0..self.card.columns.len()).filter(contributes).collect()
+    fn contributes(&self, column: usize) -> bool {
+        self.card.columns[column].rate != 0.0 && self.physics.scales[column] != YieldScale::Zero
     }
 
     fn sample(&mut self, column: usize, n_bins: usize) -> Result<BuiltSample, CardError> {
@@ -117,13 +116,7 @@ impl Builder<'_> {
         if let YieldScale::Named(name) = &self.physics.scales[column] {
             modifiers.push(self.factor(name));
         }
-        let mut names: Vec<&str> = Vec::new();
-        for rate in self.card.rates.iter().filter(|rate| rate.column == column) {
-            if !names.contains(&rate.name.as_str()) {
-                modifiers.push(self.factor(&rate.name));
-                names.push(&rate.name);
-            }
-        }
+        modifiers.extend(self.rates[column].iter().map(|name| self.factor(name)));
         SampleBuilder { card: self.card, templates: &mut self.templates, warnings: &mut self.warnings, column, n_bins }
             .build(modifiers)
     }
@@ -165,7 +158,7 @@ impl Builder<'_> {
             let errors = sample.errors.as_deref().unwrap_or_default();
             if let Some(bin) = errors.iter().position(|error| !error.is_finite()) {
                 let what =
-                    format!("the statistical uncertainty of `{}` in bin {bin}", self.card.column_name(*column).1);
+                    format!("the statistical uncertainty of `{}` in bin {bin}", self.card.column_name(*column).process);
                 return Err(CardProblem::Value { what, value: errors[bin] }.at(self.card.channels[index].place));
             }
         }
@@ -176,7 +169,7 @@ impl Builder<'_> {
         let contributions: Vec<Contribution> = built
             .iter()
             .map(|(column, sample)| Contribution {
-                process: self.card.column_name(*column).1.to_owned(),
+                process: self.card.column_name(*column).process.to_owned(),
                 is_signal: self.card.is_signal(*column),
                 coefficient: self.coefficients.of(&sample.sample),
                 values: sample.sample.data.iter().map(|value| value.max(LOWEST)).collect(),

@@ -14,7 +14,7 @@ pub(super) struct Card {
     pub(super) processes: Vec<CardProcess>,
     /// The contributions of processes to channels, in the order of the card.
     pub(super) columns: Vec<Column>,
-    pub(super) shapes: Vec<ShapeRule>,
+    pub(super) shapes: Vec<ShapesLine>,
     pub(super) systematics: Vec<Systematic>,
     pub(super) rates: Vec<RateParameter>,
     pub(super) externals: Vec<ExternalParameter>,
@@ -69,9 +69,16 @@ pub(super) struct Column {
     pub(super) place: CardPlace,
 }
 
+/// The names of the channel and the process of a column.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ColumnName<'c> {
+    pub(super) channel: &'c str,
+    pub(super) process: &'c str,
+}
+
 /// A line `shapes`.
 #[derive(Debug, Clone)]
-pub(super) struct ShapeRule {
+pub(super) struct ShapesLine {
     /// A name, or `*`.
     pub(super) process: String,
     /// A name, or `*`.
@@ -255,9 +262,30 @@ impl RateValue {
 }
 
 impl Card {
-    pub(super) fn column_name(&self, column: usize) -> (&str, &str) {
+    pub(super) fn column_name(&self, column: usize) -> ColumnName<'_> {
         let Column { channel, process, .. } = self.columns[column];
-        (&self.channels[channel].name, &self.processes[process].name)
+        ColumnName { channel: &self.channels[channel].name, process: &self.processes[process].name }
+    }
+
+    /// Returns the columns of each channel.
+    pub(super) fn columns_by_channel(&self) -> Vec<Vec<usize>> {
+        let mut columns = vec![Vec::new(); self.channels.len()];
+        for (index, column) in self.columns.iter().enumerate() {
+            columns[column.channel].push(index);
+        }
+        columns
+    }
+
+    /// Returns the names of the factors of each column by `rateParam`, each once.
+    pub(super) fn rates_by_column(&self) -> Vec<Vec<&str>> {
+        let mut rates: Vec<Vec<&str>> = vec![Vec::new(); self.columns.len()];
+        for rate in &self.rates {
+            let of_column = &mut rates[rate.column];
+            if !of_column.contains(&rate.name.as_str()) {
+                of_column.push(&rate.name);
+            }
+        }
+        rates
     }
 
     pub(super) fn is_signal(&self, column: usize) -> bool {

@@ -81,8 +81,8 @@ impl<'c, 'a> EditReader<'c, 'a> {
         let processes = NamePattern::read(process.text, process.place)?;
         let channels = NamePattern::read(&escaped_plus(channel.text), channel.place)?;
         let is_selected = |index: &usize| {
-            let (channel, process) = self.card.column_name(*index);
-            channels.matches(channel) && processes.matches(process)
+            let name = self.card.column_name(*index);
+            channels.matches(name.channel) && processes.matches(name.process)
         };
         let columns = (0..self.card.columns.len()).filter(is_selected).collect();
         Ok(Selection { columns, is_everywhere: channel.text == "*" })

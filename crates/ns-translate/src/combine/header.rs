@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::card::{Card, CardChannel, CardProcess, Column, ShapeRule};
+use super::card::{Card, CardChannel, CardProcess, Column, ShapesLine};
 use super::error::{CardError, CardProblem};
 use super::words::{CardPlace, Line, Word};
 
@@ -42,7 +42,7 @@ struct Header<'a> {
     observed: Option<(CardPlace, Vec<f64>)>,
     processes: Vec<Word<'a>>,
     indices: Vec<Word<'a>>,
-    shapes: Vec<ShapeRule>,
+    shapes: Vec<ShapesLine>,
 }
 
 /// Reads the lines up to `rate`, which it takes from `lines`, of the card with index `index`.
@@ -56,7 +56,7 @@ pub(super) fn read<'a>(
             "imax" => header.declared.channels = count(&line, 0)?,
             "jmax" => header.declared.processes = count(&line, 1)?,
             "kmax" => header.declared.systematics = count(&line, 0)?,
-            "shapes" => header.shapes.push(shape_rule(&line, &header.shapes)?),
+            "shapes" => header.shapes.push(shapes_line(&line, &header.shapes)?),
             "observation" | "Observation" => header.observation(&line)?,
             "bin" => header.bins = bins(&line)?,
             "process" => header.process(&line)?,
@@ -77,7 +77,7 @@ fn count(line: &Line<'_>, more: usize) -> Result<Option<Count>, CardError> {
     Ok(Some(Count { number: number.saturating_add(more), place: word.place }))
 }
 
-fn shape_rule(line: &Line<'_>, known: &[ShapeRule]) -> Result<ShapeRule, CardError> {
+fn shapes_line(line: &Line<'_>, known: &[ShapesLine]) -> Result<ShapesLine, CardError> {
     const WANTED: &str = "`shapes PROCESS CHANNEL FILE TEMPLATE [TEMPLATE_OF_UNCERTAINTY]`";
     let [process, channel, file] = [line.word(1, WANTED)?, line.word(2, WANTED)?, line.word(3, WANTED)?];
     let names: Vec<String> = line.words[3..].iter().map(|word| word.text.to_owned()).collect();
@@ -89,7 +89,7 @@ fn shape_rule(line: &Line<'_>, known: &[ShapeRule]) -> Result<ShapeRule, CardErr
         return Err(CardProblem::Twice { what: "the line `shapes` of", name }.at(process.place));
     }
     let (process, channel) = (process.text.to_owned(), channel.text.to_owned());
-    Ok(ShapeRule { process, channel, names, place: file.place })
+    Ok(ShapesLine { process, channel, names, place: file.place })
 }
 
 fn bins<'a>(line: &Line<'a>) -> Result<Vec<Word<'a>>, CardError> {

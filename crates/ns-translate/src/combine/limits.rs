@@ -3,57 +3,67 @@
 use super::error::{CardError, CardProblem};
 use super::words::CardPlace;
 
-/// Effects of uncertainties on processes. A card with all of CMS's Higgs channels has 10⁶.
-const MOST_EFFECTS: usize = 50_000_000;
-
-/// Factors of processes by `rateParam`.
-const MOST_RATES: usize = 1_000_000;
-
-/// Columns that edits look at.
-const MOST_EDITED: usize = 100_000_000;
-
-/// Numbers of all templates and their variations: 1 GB.
-const MOST_CONTENTS: usize = 1 << 27;
-
-/// What is left of each limit.
+/// What a card can ask for.
 #[derive(Debug)]
 pub(super) struct Limits {
-    effects: usize,
-    rates: usize,
-    edited: usize,
-    contents: usize,
+    effects: Limit,
+    rates: Limit,
+    edited: Limit,
+    contents: Limit,
+}
+
+/// How much of something there may be, and how much of that is left.
+#[derive(Debug)]
+struct Limit {
+    what: &'static str,
+    most: usize,
+    left: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { effects: MOST_EFFECTS, rates: MOST_RATES, edited: MOST_EDITED, contents: MOST_CONTENTS }
+        Self {
+            // A card with all of CMS's Higgs channels has 10⁶.
+            effects: Limit::new("effects of uncertainties", 50_000_000),
+            rates: Limit::new("factors by `rateParam`", 1_000_000),
+            // Columns that edits look at.
+            edited: Limit::new("comparisons by `nuisance edit`", 100_000_000),
+            // Numbers of all templates and their variations: 1 GB.
+            contents: Limit::new("contents of templates", 1 << 27),
+        }
     }
 }
 
 impl Limits {
     pub(super) fn effects(&mut self, wanted: usize, place: CardPlace) -> Result<(), CardError> {
-        take(&mut self.effects, wanted, ("effects of uncertainties", MOST_EFFECTS), place)
+        self.effects.take(wanted, place)
     }
 
     pub(super) fn rates(&mut self, wanted: usize, place: CardPlace) -> Result<(), CardError> {
-        take(&mut self.rates, wanted, ("factors by `rateParam`", MOST_RATES), place)
+        self.rates.take(wanted, place)
     }
 
     pub(super) fn edited(&mut self, wanted: usize, place: CardPlace) -> Result<(), CardError> {
-        take(&mut self.edited, wanted, ("comparisons by `nuisance edit`", MOST_EDITED), place)
+        self.edited.take(wanted, place)
     }
 
     pub(super) fn contents(&mut self, wanted: usize, place: CardPlace) -> Result<(), CardError> {
-        take(&mut self.contents, wanted, ("contents of templates", MOST_CONTENTS), place)
+        self.contents.take(wanted, place)
     }
 }
 
-fn take(left: &mut usize, wanted: usize, limit: (&'static str, usize), place: CardPlace) -> Result<(), CardError> {
-    match left.checked_sub(wanted) {
-        Some(rest) => {
-            *left = rest;
-            Ok(())
+impl Limit {
+    fn new(what: &'static str, most: usize) -> Self {
+        Self { what, most, left: most }
+    }
+
+    fn take(&mut self, wanted: usize, place: CardPlace) -> Result<(), CardError> {
+        match self.left.checked_sub(wanted) {
+            Some(rest) => {
+                self.left = rest;
+                Ok(())
+            }
+            None => Err(CardProblem::TooMuch { what: self.what, limit: self.most }.at(place)),
         }
-        None => Err(CardProblem::TooMuch { what: limit.0, limit: limit.1 }.at(place)),
     }
 }

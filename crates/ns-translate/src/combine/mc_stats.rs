@@ -31,7 +31,7 @@ pub(super) struct BinParameters {
 
 /// How the statistical uncertainty of a process in a bin is treated.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Term {
+enum BinTerm {
     None,
     /// By the parameter of the bin.
     Shared,
@@ -45,30 +45,30 @@ enum Term {
 pub(super) fn bin_parameters(channel: &str, stats: McStats, contributions: &[Contribution]) -> BinParameters {
     let mut found = BinParameters { modifiers: Vec::new(), settings: Vec::new() };
     let n_bins = contributions.first().map_or(0, |contribution| contribution.values.len());
-    let bins: Vec<Vec<Term>> = (0..n_bins).map(|bin| terms(bin, stats, contributions)).collect();
+    let bins: Vec<Vec<BinTerm>> = (0..n_bins).map(|bin| terms(bin, stats, contributions)).collect();
     for (index, contribution) in contributions.iter().enumerate() {
-        let terms: Vec<Term> = bins.iter().map(|terms| terms[index]).collect();
+        let terms: Vec<BinTerm> = bins.iter().map(|terms| terms[index]).collect();
         let name = format!("prop_bin{channel}");
         let mut modifiers = Vec::new();
-        let errors_where = |wanted: fn(&Term) -> bool| -> Vec<f64> {
+        let errors_where = |wanted: fn(&BinTerm) -> bool| -> Vec<f64> {
             let pairs = terms.iter().zip(&contribution.errors);
             pairs.map(|(term, &error)| if wanted(term) { error } else { 0.0 }).collect()
         };
-        if bins.iter().any(|terms| terms.contains(&Term::Shared)) {
-            let errors = errors_where(|term| *term == Term::Shared);
+        if bins.iter().any(|terms| terms.contains(&BinTerm::Shared)) {
+            let errors = errors_where(|term| *term == BinTerm::Shared);
             modifiers.push(Modifier::new(name.clone(), ModifierData::McStat(errors)));
         }
-        if terms.contains(&Term::Gaussian) {
+        if terms.contains(&BinTerm::Gaussian) {
             let own = format!("{name}_{}_gaussian", contribution.process);
-            let errors = errors_where(|term| *term == Term::Gaussian);
+            let errors = errors_where(|term| *term == BinTerm::Gaussian);
             modifiers.push(Modifier::new(own.clone(), ModifierData::McStat(errors)));
-            let elements = elements(&own, &name, &contribution.process, &terms, |term| term == Term::Gaussian);
+            let elements = elements(&own, &name, &contribution.process, &terms, |term| term == BinTerm::Gaussian);
             found.settings.push(ParameterConfig { name: own, elements: Some(elements), ..ParameterConfig::default() });
         }
-        if terms.iter().any(|term| matches!(term, Term::Poisson(_))) {
+        if terms.iter().any(|term| matches!(term, BinTerm::Poisson(_))) {
             let own = format!("{name}_{}_poisson", contribution.process);
-            let uncertainty = |(term, &value): (&Term, &f64)| match term {
-                Term::Poisson(events) => value / events.sqrt(),
+            let uncertainty = |(term, &value): (&BinTerm, &f64)| match term {
+                BinTerm::Poisson(events) => value / events.sqrt(),
                 _ => 0.0,
             };
             let data = terms.iter().zip(&contribution.values).map(uncertainty).collect();
@@ -81,8 +81,8 @@ pub(super) fn bin_parameters(channel: &str, stats: McStats, contributions: &[Con
 }
 
 /// Returns the terms of the contributions in one bin.
-fn terms(bin: usize, stats: McStats, contributions: &[Contribution]) -> Vec<Term> {
-    let none = vec![Term::None; contributions.len()];
+fn terms(bin: usize, stats: McStats, contributions: &[Contribution]) -> Vec<BinTerm> {
+    let none = vec![BinTerm::None; contributions.len()];
     if stats.threshold < 0.0 {
         return none;
     }
@@ -94,22 +94,22 @@ fn terms(bin: usize, stats: McStats, contributions: &[Contribution]) -> Vec<Term
         return none;
     }
     if whole_events(sum, square.sqrt()) > stats.threshold {
-        return vec![Term::Shared; contributions.len()];
+        return vec![BinTerm::Shared; contributions.len()];
     }
     contributions.iter().map(|one| own_term(one.values[bin], one.errors[bin], stats.threshold)).collect()
 }
 
-fn own_term(value: f64, error: f64, threshold: f64) -> Term {
+fn own_term(value: f64, error: f64, threshold: f64) -> BinTerm {
     // Combine tolerates rounding of contents with one event.
     const NEARLY: f64 = 0.999;
     if error <= 0.0 {
-        return Term::None;
+        return BinTerm::None;
     }
     if value < error * NEARLY {
-        return if error > value { Term::Gaussian } else { Term::None };
+        return if error > value { BinTerm::Gaussian } else { BinTerm::None };
     }
     let events = whole_events(value, error);
-    if events <= threshold { Term::Poisson(events) } else { Term::Gaussian }
+    if events <= threshold { BinTerm::Poisson(events) } else { BinTerm::Gaussian }
 }
 
 /// Returns the number of unweighted events of a content and its uncertainty, rounded.
@@ -118,18 +118,24 @@ fn whole_events(value: f64, error: f64) -> f64 {
 }
 
 /// Returns the names of a vector's elements: Combine's for those that are `used`.
-fn elements(vector: &str, channel: &str, process: &str, terms: &[Term], used: impl Fn(Term) -> bool) -> Vec<String> {
-    let name = |(bin, term): (usize, &Term)| match used(*term) {
+fn elements(
+    vector: &str,
+    channel: &str,
+    process: &str,
+    terms: &[BinTerm],
+    used: impl Fn(BinTerm) -> bool,
+) -> Vec<String> {
+    let name = |(bin, term): (usize, &BinTerm)| match used(*term) {
         true => format!("{channel}_bin{bin}_{process}"),
         false => format!("{vector}[{bin}]"),
     };
     terms.iter().enumerate().map(name).collect()
 }
 
-fn poisson_settings(own: String, channel: &str, process: &str, terms: &[Term]) -> ParameterConfig {
-    let elements = elements(&own, channel, process, terms, |term| matches!(term, Term::Poisson(_)));
+fn poisson_settings(own: String, channel: &str, process: &str, terms: &[BinTerm]) -> ParameterConfig {
+    let elements = elements(&own, channel, process, terms, |term| matches!(term, BinTerm::Poisson(_)));
     let bounds = terms.iter().map(|term| match term {
-        Term::Poisson(events) => factor_range(*events),
+        BinTerm::Poisson(events) => factor_range(*events),
         _ => [0.0, 10.0],
     });
     ParameterConfig {

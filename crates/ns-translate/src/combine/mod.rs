@@ -103,14 +103,11 @@ fn require_processes(card: &Card) -> Result<(), CardError> {
     if !card.processes.iter().any(|process| process.is_signal) {
         return Err(CardProblem::NoSignal.at(start));
     }
-    for (index, channel) in card.channels.iter().enumerate() {
-        let contributes = |is_counted: &dyn Fn(usize) -> bool| {
-            let columns = card.columns.iter().enumerate();
-            columns.into_iter().any(|(i, column)| column.channel == index && column.rate != 0.0 && is_counted(i))
-        };
-        let what = if !contributes(&|_| true) {
+    for (channel, columns) in card.channels.iter().zip(card.columns_by_channel()) {
+        let mut contributing = columns.into_iter().filter(|&column| card.columns[column].rate != 0.0).peekable();
+        let what = if contributing.peek().is_none() {
             "process with a rate"
-        } else if !contributes(&|column| !card.is_signal(column)) {
+        } else if contributing.all(|column| card.is_signal(column)) {
             "background with a rate"
         } else {
             continue;

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use ns_core::interpolate::InterpolationRule;
-use ns_core::spec::{ModifierData, ModifierInterpolation, TemplateRule};
+use ns_core::spec::{Modifier, ModifierData, ModifierInterpolation, TemplateRule};
 
 use super::numbers::six_decimals;
 use super::templates::Template;
@@ -23,6 +23,23 @@ const NEGLIGIBLE: f64 = 1e-3;
 /// The largest value of a parameter of `shape?`, and of one that is `lnN` elsewhere; those of
 /// `shape` alone end at 4.
 const FARTHEST: f64 = 7.0;
+
+/// What there is at -1σ and at +1σ.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ends<T> {
+    pub(super) low: T,
+    pub(super) high: T,
+}
+
+impl<T> Ends<T> {
+    fn both(&self) -> [&T; 2] {
+        [&self.low, &self.high]
+    }
+
+    fn both_mut(&mut self) -> [&mut T; 2] {
+        [&mut self.low, &mut self.high]
+    }
+}
 
 /// A pair of templates that an uncertainty moves a process between.
 pub(super) struct Variation {
@@ -48,72 +65,99 @@ pub(super) enum TemplateMode {
 pub(super) struct Morphed {
     /// Nominal yields (B), without factors.
     pub(super) data: Vec<f64>,
-    /// Shifts by name.
-    pub(super) shifts: Vec<(String, ModifierData, ModifierInterpolation)>,
+    pub(super) shifts: Vec<Modifier>,
     pub(super) rule: TemplateRule,
 }
 
 /// Returns the factors at -1σ and +1σ of the sum of a template; `None` if it does not change.
-pub(super) fn norm_factor(nominal: &Template, variation: &Variation) -> Option<[f64; 2]> {
+pub(super) fn norm_factor(nominal: &Template, variation: &Variation) -> Option<Ends<f64>> {
     let [down, up] = [variation.down.sum / nominal.sum, variation.up.sum / nominal.sum];
     if (up - 1.0).abs() < NEGLIGIBLE && (down - 1.0).abs() < NEGLIGIBLE {
         return None;
     }
     // Combine passes them through text.
-    Some([down, up].map(|kappa| six_decimals(kappa.powf(variation.effect))))
+    let factor = |kappa: f64| six_decimals(kappa.powf(variation.effect));
+    Some(Ends { low: factor(down), high: factor(up) })
 }
 
-/// Morphs `nominal` by `variations`, for `norm` expected events where it is normalised.
-pub(super) fn morph(
-    nominal: &Template,
-    variations: &[Variation],
-    (mode, is_logarithmic): (TemplateMode, bool),
-    norm: f64,
-) -> Morphed {
-    let scaled = |template: &Template| scaled(template, nominal, mode);
-    let mut data = scaled(nominal);
-    let region = variations.iter().map(|variation| variation.effect).fold(1.0, f64::min);
-    let mut ends: Vec<[Vec<f64>; 2]> = variations
-        .iter()
-        .map(|variation| {
-            [&variation.down, &variation.up].map(|end| within(&data, &scaled(end), region, is_logarithmic))
+/// The template of a process and what it is morphed by.
+pub(super) struct Morphing<'t> {
+    pub(super) nominal: &'t Template,
+    pub(super) variations: &'t [Variation],
+    pub(super) mode: TemplateMode,
+    pub(super) is_logarithmic: bool,
+    /// The expected events of a template that is normalised.
+    pub(super) events: f64,
+}
+
+impl Morphing<'_> {
+    pub(super) fn morphed(&self) -> Morphed {
+        let mut data = self.contents(self.nominal);
+        let region = self.region();
+        let of_end = |end: &Template| within(&data, &self.contents(end), region, self.is_logarithmic);
+        let of_variation = |one: &Variation| Ends { low: of_end(&one.down), high: of_end(&one.up) };
+        let mut ends: Vec<Ends<Vec<f64>>> = self.variations.iter().map(of_variation).collect();
+        let is_normalized = self.mode == TemplateMode::Normalized;
+        let mut rule = TemplateRule::default();
+        if self.is_logarithmic && !self.variations.is_empty() {
+            rule = TemplateRule { clip: (!is_normalized).then_some(LOWEST), normalize: true };
+        } else {
+            raise_empty(&mut data, &mut ends, is_normalized);
+            if self.may_be_clipped(&data, &ends) {
+                let clip = if is_normalized { LOWEST * self.events } else { LOWEST };
+                rule = TemplateRule { clip: Some(clip), normalize: is_normalized };
+            }
+        }
+        if is_normalized {
+            let all = ends.iter_mut().flat_map(Ends::both_mut).chain([&mut data]);
+            all.flatten().for_each(|content| *content *= self.events);
+        }
+        let shifts = self.variations.iter().zip(ends).map(|(variation, ends)| self.shift(variation, ends));
+        Morphed { data, shifts: shifts.collect(), rule }
+    }
+
+    /// Returns where smooth regions end, in standard deviations.
+    fn region(&self) -> f64 {
+        self.variations.iter().map(|variation| variation.effect).fold(1.0, f64::min)
+    }
+
+    fn shift(&self, variation: &Variation, ends: Ends<Vec<f64>>) -> Modifier {
+        let rule =
+            if self.is_logarithmic { InterpolationRule::SmoothLogarithm } else { InterpolationRule::SmoothLinear };
+        let scale = Some(variation.effect / self.region()).filter(|scale| *scale != 1.0);
+        Modifier {
+            name: variation.name.clone(),
+            data: ModifierData::HistoSys { lo_data: ends.low, hi_data: ends.high },
+            interpolation: ModifierInterpolation { rule: Some(rule), scale },
+        }
+    }
+
+    /// Returns the contents of a template as the channel uses them.
+    fn contents(&self, template: &Template) -> Vec<f64> {
+        let sum = |template: &Template| template.values.iter().sum::<f64>();
+        let total = sum(template);
+        match self.mode {
+            TemplateMode::Normalized if total > 0.0 => {
+                template.values.iter().map(|value| value * (1.0 / total)).collect()
+            }
+            TemplateMode::Scaled if total > 0.0 && !std::ptr::eq(template, self.nominal) => {
+                let factor = sum(self.nominal) / total;
+                template.values.iter().map(|value| f64::from((value * factor) as f32)).collect()
+            }
+            _ => template.values.clone(),
+        }
+    }
+
+    /// Returns whether a bin can fall below the lowest content within the ranges of the parameters.
+    fn may_be_clipped(&self, data: &[f64], ends: &[Ends<Vec<f64>>]) -> bool {
+        let region = self.region();
+        (0..data.len()).any(|bin| {
+            let drop = |(ends, variation): (&Ends<Vec<f64>>, &Variation)| {
+                let change = ends.both().map(|end| (end[bin] - data[bin]).abs());
+                change[0].max(change[1]) * FARTHEST * variation.effect / region
+            };
+            data[bin] - ends.iter().zip(self.variations).map(drop).sum::<f64>() < LOWEST
         })
-        .collect();
-    let mut rule = TemplateRule::default();
-    let is_normalized = mode == TemplateMode::Normalized;
-    if is_logarithmic && !variations.is_empty() {
-        rule = TemplateRule { clip: (!is_normalized).then_some(LOWEST), normalize: true };
-    } else {
-        raise_empty(&mut data, &mut ends, is_normalized);
-        if may_be_clipped(&data, &ends, variations, region) {
-            let clip = if is_normalized { LOWEST * norm } else { LOWEST };
-            rule = TemplateRule { clip: Some(clip), normalize: is_normalized };
-        }
-    }
-    if is_normalized {
-        let all = ends.iter_mut().flatten().chain([&mut data]);
-        all.flatten().for_each(|content| *content *= norm);
-    }
-    let shifts = variations.iter().zip(ends).map(|(variation, [lo_data, hi_data])| {
-        let rule = if is_logarithmic { InterpolationRule::SmoothLogarithm } else { InterpolationRule::SmoothLinear };
-        let scale = Some(variation.effect / region).filter(|scale| *scale != 1.0);
-        let interpolation = ModifierInterpolation { rule: Some(rule), scale };
-        (variation.name.clone(), ModifierData::HistoSys { lo_data, hi_data }, interpolation)
-    });
-    Morphed { data, shifts: shifts.collect(), rule }
-}
-
-/// Returns the contents of a template as the channel uses them.
-fn scaled(template: &Template, nominal: &Template, mode: TemplateMode) -> Vec<f64> {
-    let sum = |template: &Template| template.values.iter().sum::<f64>();
-    let total = sum(template);
-    match mode {
-        TemplateMode::Normalized if total > 0.0 => template.values.iter().map(|value| value * (1.0 / total)).collect(),
-        TemplateMode::Scaled if total > 0.0 && !std::ptr::eq(template, nominal) => {
-            let factor = sum(nominal) / total;
-            template.values.iter().map(|value| f64::from((value * factor) as f32)).collect()
-        }
-        _ => template.values.clone(),
     }
 }
 
@@ -131,30 +175,18 @@ fn within(nominal: &[f64], end: &[f64], region: f64, is_logarithmic: bool) -> Ve
 }
 
 /// Gives bins that no variation changes, and that are below the lowest content, that content.
-fn raise_empty(data: &mut [f64], ends: &mut [[Vec<f64>; 2]], is_normalized: bool) {
+fn raise_empty(data: &mut [f64], ends: &mut [Ends<Vec<f64>>], is_normalized: bool) {
     for bin in 0..data.len() {
-        let is_constant = ends.iter().flatten().all(|end| end[bin] == data[bin]);
+        let is_constant = ends.iter().flat_map(Ends::both).all(|end| end[bin] == data[bin]);
         if data[bin] < LOWEST && is_constant {
             data[bin] = LOWEST;
-            ends.iter_mut().flatten().for_each(|end| end[bin] = LOWEST);
+            ends.iter_mut().flat_map(Ends::both_mut).for_each(|end| end[bin] = LOWEST);
         }
     }
     // What the others lose is the same for all variations, whose sums are equal.
     let total: f64 = data.iter().sum();
     if is_normalized && total > 0.0 {
-        let all = ends.iter_mut().flatten().map(Vec::as_mut_slice).chain([data]);
+        let all = ends.iter_mut().flat_map(Ends::both_mut).map(Vec::as_mut_slice).chain([data]);
         all.flatten().for_each(|content| *content /= total);
     }
-}
-
-/// Returns whether a bin can fall below the lowest content within the ranges of the parameters.
-fn may_be_clipped(data: &[f64], ends: &[[Vec<f64>; 2]], variations: &[Variation], region: f64) -> bool {
-    let farthest = |variation: &Variation| FARTHEST * variation.effect / region;
-    (0..data.len()).any(|bin| {
-        let drop = |(ends, variation): (&[Vec<f64>; 2], &Variation)| {
-            let change = ends.iter().map(|end| (end[bin] - data[bin]).abs()).fold(0.0, f64::max);
-            change * farthest(variation)
-        };
-        data[bin] - ends.iter().zip(variations).map(drop).sum::<f64>() < LOWEST
-    })
 }

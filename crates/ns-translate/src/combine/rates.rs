@@ -60,8 +60,8 @@ fn columns(reader: &BodyReader<'_>, line: &Line<'_>) -> Result<Vec<usize>, CardE
         return Ok(columns.filter(|(_, column)| (column.channel, column.process) == wanted).map(|(i, _)| i).collect());
     }
     let matches = |index: &usize| {
-        let (of_channel, of_process) = reader.card.column_name(*index);
-        pattern::matches(channel.text, of_channel) && pattern::matches(process.text, of_process)
+        let name = reader.card.column_name(*index);
+        pattern::matches(channel.text, name.channel) && pattern::matches(process.text, name.process)
     };
     let found: Vec<usize> = (0..reader.card.columns.len()).filter(matches).collect();
     if found.is_empty() {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use ns_core::interpolate::InterpolationRule;
 use ns_core::spec::{Expression, Modifier, ModifierData, ModifierInterpolation, Sample, TemplateRule};
 
-use super::card::{Card, Effect, McStats, ShapeKind, Systematic, SystematicKind};
+use super::card::{Card, ColumnName, Effect, McStats, ShapeKind, Systematic, SystematicKind};
 use super::error::{CardError, CardProblem};
-use super::morph::{LOWEST, Morphed, TemplateMode, Variation, morph, norm_factor};
+use super::morph::{Ends, LOWEST, Morphed, Morphing, TemplateMode, Variation, norm_factor};
 use super::numbers::{six_decimals, six_digits};
 use super::templates::{Template, TemplateReader, TemplateRequest};
 
@@ -30,14 +30,36 @@ pub(super) struct SampleBuilder<'b, 'c> {
 /// What the uncertainties of a sample do.
 #[derive(Default)]
 struct Effects {
-    /// Factors at -1σ and +1σ by name.
-    factors: Vec<(String, [f64; 2])>,
+    factors: Vec<LogNormalFactor>,
     /// Factors that are parameters or formulas.
     others: Vec<Modifier>,
     variations: Vec<Variation>,
     is_logarithmic: bool,
-    /// The number that `gmN` has in the place of the rate, and its events.
-    gamma: Option<(f64, f64)>,
+    sideband: Option<Sideband>,
+}
+
+/// The factor of an uncertainty.
+struct LogNormalFactor {
+    name: String,
+    at: Ends<f64>,
+}
+
+/// What `gmN` has in the place of the rate.
+#[derive(Clone, Copy)]
+struct Sideband {
+    /// Its events.
+    events: f64,
+    /// The expected events for one of them.
+    factor: f64,
+}
+
+/// How many events a template stands for.
+#[derive(Clone, Copy)]
+struct Normalization {
+    /// The expected events without factors.
+    events: f64,
+    /// The part of the template that is meant: that of one event of a sideband.
+    share: f64,
 }
 
 impl<'c> SampleBuilder<'_, 'c> {
@@ -48,27 +70,27 @@ impl<'c> SampleBuilder<'_, 'c> {
         let mut effects = self.effects(nominal.is_some(), rate)?;
         let has_factors = !modifiers.is_empty() || !effects.factors.is_empty() || !effects.others.is_empty();
         modifiers.append(&mut effects.others);
-        let norm = effects.gamma.map_or(rate, |(factor, _)| factor);
+        let events = effects.sideband.map_or(rate, |sideband| sideband.factor);
         // Combine passes rates that nothing changes through text.
-        let norm = if has_factors { norm } else { six_digits(norm) };
+        let events = if has_factors { events } else { six_digits(events) };
         // A sideband with events scales a template down to one of them.
-        let share = effects.gamma.filter(|(_, events)| *events > 0.0).map_or(1.0, |(_, events)| 1.0 / events);
+        let share = effects.sideband.filter(|one| one.events > 0.0).map_or(1.0, |one| 1.0 / one.events);
+        let norm = Normalization { events, share };
         let (morphed, errors) = match nominal {
-            None => (Morphed { data: vec![norm], shifts: Vec::new(), rule: TemplateRule::default() }, None),
+            None => (Morphed { data: vec![events], shifts: Vec::new(), rule: TemplateRule::default() }, None),
             Some(template) => {
                 let errors = template.errors.iter().map(|error| error * share).collect();
-                (self.morphed(&template, &mut effects, (norm, share))?, Some(errors))
+                (self.morphed(&template, &mut effects, norm)?, Some(errors))
             }
         };
         modifiers.extend(effects.factors.into_iter().map(log_normal));
-        let shift = |(name, data, interpolation)| Modifier { name, data, interpolation };
-        modifiers.extend(morphed.shifts.into_iter().map(shift));
-        let name = self.names().1.to_owned();
+        modifiers.extend(morphed.shifts);
+        let name = self.names().process.to_owned();
         let sample = Sample { name, data: morphed.data, modifiers, template: morphed.rule };
         Ok(BuiltSample { sample, errors })
     }
 
-    fn names(&self) -> (&'c str, &'c str) {
+    fn names(&self) -> ColumnName<'c> {
         self.card.column_name(self.column)
     }
 
@@ -90,7 +112,7 @@ impl<'c> SampleBuilder<'_, 'c> {
         'c: 's,
     {
         let channel = self.card.columns[self.column].channel;
-        TemplateRequest { channel, process: Some(self.names().1), systematic, place }
+        TemplateRequest { channel, process: Some(self.names().process), systematic, place }
     }
 
     fn template(
@@ -99,7 +121,7 @@ impl<'c> SampleBuilder<'_, 'c> {
         place: super::words::CardPlace,
     ) -> Result<Option<Arc<Template>>, CardError> {
         let channel = self.card.columns[self.column].channel;
-        let process = Some(self.names().1);
+        let process = Some(self.names().process);
         self.templates.need(TemplateRequest { channel, process, systematic, place })
     }
 
@@ -110,7 +132,7 @@ impl<'c> SampleBuilder<'_, 'c> {
         if found == wanted {
             return Ok(());
         }
-        let (channel, process) = self.names();
+        let ColumnName { channel, process } = self.names();
         let template = format!("{process} {systematic}").trim_end().to_owned();
         Err(CardProblem::Bins { template, found, channel: channel.to_owned(), wanted }.at(column.place))
     }
@@ -118,7 +140,7 @@ impl<'c> SampleBuilder<'_, 'c> {
     /// Returns the expected events: those of the card, or of the template where it has -1.
     fn rate(&self, nominal: Option<&Template>) -> Result<f64, CardError> {
         let column = self.card.columns[self.column];
-        let (channel, process) = self.names();
+        let ColumnName { channel, process } = self.names();
         let sum = nominal.map(|template| template.sum).filter(|sum| *sum != 0.0);
         match sum {
             Some(sum) if column.rate < 0.0 => Ok(sum),
@@ -155,7 +177,7 @@ impl<'c> SampleBuilder<'_, 'c> {
                     let is_shape = self.shape(systematic, effect, *kind, &mut found)?;
                     if is_shape && algorithm.replace(kind.is_logarithmic).is_some_and(|was| was != kind.is_logarithmic)
                     {
-                        let (channel, process) = self.names();
+                        let ColumnName { channel, process } = self.names();
                         let (process, channel) = (process.to_owned(), channel.to_owned());
                         return Err(CardProblem::Algorithms { process, channel }.at(systematic.place));
                     }
@@ -168,7 +190,7 @@ impl<'c> SampleBuilder<'_, 'c> {
     }
 
     fn warn_of_no_effect(&mut self, systematic: &Systematic) {
-        let (channel, process) = self.names();
+        let ColumnName { channel, process } = self.names();
         let name = &systematic.name;
         self.warnings.push(format!("`{name}` has no effect on `{process}` in `{channel}`, which has no template"));
     }
@@ -178,8 +200,9 @@ impl<'c> SampleBuilder<'_, 'c> {
         match (&systematic.kind, effect) {
             (SystematicKind::LogNormal | SystematicKind::LogUniform, _) => add_factor(found, name, low_high(effect)),
             (SystematicKind::GammaCount(events), Effect::Value(factor)) => {
-                self.require_gamma(systematic, (*events, factor), rate)?;
-                if found.gamma.replace((factor, *events)).is_some() {
+                let sideband = Sideband { events: *events, factor };
+                self.require_rate(systematic, sideband, rate)?;
+                if found.sideband.replace(sideband).is_some() {
                     let reason = "the process has two of them in this channel";
                     return Err(CardProblem::Unsupported { kind: "gmN".to_owned(), reason }.at(systematic.place));
                 }
@@ -190,7 +213,7 @@ impl<'c> SampleBuilder<'_, 'c> {
                 found.others.push(Modifier::new(name.clone(), ModifierData::NormFactor));
             }
             (SystematicKind::TruncatedGaussian | SystematicKind::Uniform(_), Effect::Value(value)) => {
-                let (channel, process) = self.names();
+                let ColumnName { channel, process } = self.names();
                 let expression = Expression {
                     text: format!("1+({})*@0", six_decimals(value)),
                     parameters: Some(vec![name.clone()]),
@@ -204,12 +227,12 @@ impl<'c> SampleBuilder<'_, 'c> {
     }
 
     /// Refuses a `gmN` whose events times the factor are far from the rate.
-    fn require_gamma(&self, systematic: &Systematic, of: (f64, f64), rate: f64) -> Result<(), CardError> {
-        let (count, factor) = of;
+    fn require_rate(&self, systematic: &Systematic, sideband: Sideband, rate: f64) -> Result<(), CardError> {
+        let Sideband { events: count, factor } = sideband;
         if (factor * count - rate).abs() <= (0.05 * rate.max(1.0)).max(factor) {
             return Ok(());
         }
-        let (channel, process) = self.names();
+        let ColumnName { channel, process } = self.names();
         let (process, channel) = (process.to_owned(), channel.to_owned());
         Err(CardProblem::GammaRate { count, factor, rate, process, channel }.at(systematic.place))
     }
@@ -250,7 +273,7 @@ impl<'c> SampleBuilder<'_, 'c> {
         for (template, end) in [(&up_template, &up), (&down_template, &down)] {
             self.require_bins(template, end)?;
             if template.sum <= 0.0 {
-                let template_name = format!("{} {end}", self.names().1);
+                let template_name = format!("{} {end}", self.names().process);
                 return Err(CardProblem::Sum { template: template_name, sum: template.sum }.at(systematic.place));
             }
         }
@@ -263,11 +286,11 @@ impl<'c> SampleBuilder<'_, 'c> {
         &mut self,
         template: &Template,
         effects: &mut Effects,
-        (norm, share): (f64, f64),
+        norm: Normalization,
     ) -> Result<Morphed, CardError> {
         let column = self.card.columns[self.column];
         if template.sum == 0.0 && !effects.variations.is_empty() {
-            let (channel, process) = self.names();
+            let ColumnName { channel, process } = self.names();
             let name = format!("{process}` in `{channel}");
             return Err(CardProblem::Sum { template: name, sum: 0.0 }.at(column.place));
         }
@@ -281,9 +304,11 @@ impl<'c> SampleBuilder<'_, 'c> {
             let norms: Vec<_> = norms.filter_map(|(name, factor)| Some((name, factor?))).collect();
             norms.into_iter().for_each(|(name, factor)| add_factor(effects, &name, factor));
         }
-        let mut morphed = morph(template, &effects.variations, (mode, effects.is_logarithmic), norm);
-        if mode != TemplateMode::Normalized && share != 1.0 {
-            scale(&mut morphed, share);
+        let (variations, is_logarithmic) = (&effects.variations[..], effects.is_logarithmic);
+        let morphing = Morphing { nominal: template, variations, mode, is_logarithmic, events: norm.events };
+        let mut morphed = morphing.morphed();
+        if mode != TemplateMode::Normalized && norm.share != 1.0 {
+            scale(&mut morphed, norm.share);
         }
         if morphed.shifts.is_empty() && mode != TemplateMode::Normalized {
             morphed.data.iter_mut().for_each(|content| *content = content.max(LOWEST));
@@ -294,8 +319,8 @@ impl<'c> SampleBuilder<'_, 'c> {
 
 fn scale(morphed: &mut Morphed, factor: f64) {
     morphed.data.iter_mut().for_each(|content| *content *= factor);
-    for (_, data, _) in &mut morphed.shifts {
-        if let ModifierData::HistoSys { lo_data, hi_data } = data {
+    for shift in &mut morphed.shifts {
+        if let ModifierData::HistoSys { lo_data, hi_data } = &mut shift.data {
             lo_data.iter_mut().chain(hi_data).for_each(|content| *content *= factor);
         }
     }
@@ -303,28 +328,29 @@ fn scale(morphed: &mut Morphed, factor: f64) {
 }
 
 /// Returns the factors at -1σ and +1σ of an effect.
-fn low_high(effect: Effect) -> [f64; 2] {
-    match effect {
+fn low_high(effect: Effect) -> Ends<f64> {
+    let [low, high] = match effect {
         Effect::None => [1.0, 1.0],
         Effect::Value(kappa) => [1.0 / kappa, kappa],
         Effect::LowHigh(pair) => pair,
-    }
+    };
+    Ends { low, high }
 }
 
 /// Multiplies the factor of the uncertainty `name`: logarithms of Combine's factors are linear in
 /// those at ±1σ.
-fn add_factor(found: &mut Effects, name: &str, [low, high]: [f64; 2]) {
-    match found.factors.iter_mut().find(|(known, _)| known == name) {
-        Some((_, factor)) => *factor = [factor[0] * low, factor[1] * high],
-        None => found.factors.push((name.to_owned(), [low, high])),
+fn add_factor(found: &mut Effects, name: &str, at: Ends<f64>) {
+    match found.factors.iter_mut().find(|known| known.name == name) {
+        Some(known) => known.at = Ends { low: known.at.low * at.low, high: known.at.high * at.high },
+        None => found.factors.push(LogNormalFactor { name: name.to_owned(), at }),
     }
 }
 
-fn log_normal((name, [lo, hi]): (String, [f64; 2])) -> Modifier {
+fn log_normal(LogNormalFactor { name, at }: LogNormalFactor) -> Modifier {
     let rule = Some(InterpolationRule::CombineLogNormal);
     Modifier {
         name,
-        data: ModifierData::NormSys { lo, hi },
+        data: ModifierData::NormSys { lo: at.low, hi: at.high },
         interpolation: ModifierInterpolation { rule, scale: None },
     }
 }

@@ -4,13 +4,13 @@
 //! Combine copies every template to single precision before it uses its bins, and takes its sum
 //! before that; so does this module. Overflow and underflow have no effect.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ns_root::RootFile;
 
-use super::card::{Card, ShapeRule};
+use super::card::{Card, ShapesLine};
 use super::error::{CardError, CardProblem};
 use super::limits::Limits;
 use super::options::CardOptions;
@@ -62,6 +62,8 @@ pub(super) struct TemplateReader<'c> {
     options: &'c CardOptions,
     /// The folders of the cards.
     folders: Vec<PathBuf>,
+    /// The cards with lines `shapes`.
+    has_shapes: HashSet<usize>,
     /// Indices of rules by card, channel and process.
     rules: HashMap<(usize, &'c str, &'c str), usize>,
     open: HashMap<PathBuf, OpenFile>,
@@ -78,10 +80,11 @@ enum OpenFile {
 
 impl<'c> TemplateReader<'c> {
     pub(super) fn new(card: &'c Card, options: &'c CardOptions, folders: Vec<PathBuf>) -> Self {
-        let key = |rule: &'c ShapeRule| (rule.place.card, rule.channel.as_str(), rule.process.as_str());
+        let key = |rule: &'c ShapesLine| (rule.place.card, rule.channel.as_str(), rule.process.as_str());
         let rules = card.shapes.iter().enumerate().map(|(index, rule)| (key(rule), index)).collect();
+        let has_shapes = card.shapes.iter().map(|line| line.place.card).collect();
         let (open, read) = (HashMap::new(), HashMap::new());
-        Self { card, options, folders, rules, open, read, files: Vec::new(), limits: Limits::default() }
+        Self { card, options, folders, has_shapes, rules, open, read, files: Vec::new(), limits: Limits::default() }
     }
 
     pub(super) fn into_files(self) -> Vec<PathBuf> {
@@ -92,7 +95,7 @@ impl<'c> TemplateReader<'c> {
     pub(super) fn place(&self, channel: usize, process: Option<&str>) -> Result<TemplatePlace, CardError> {
         let channel = &self.card.channels[channel];
         let card = channel.place.card;
-        if !self.card.shapes.iter().any(|rule| rule.place.card == card) {
+        if !self.has_shapes.contains(&card) {
             return Ok(TemplatePlace::Counting);
         }
         let process = process.unwrap_or(DATA);
@@ -154,7 +157,7 @@ impl<'c> TemplateReader<'c> {
 
     fn template(
         &mut self,
-        rule: &ShapeRule,
+        rule: &ShapesLine,
         pattern: &str,
         request: TemplateRequest<'_>,
     ) -> Result<Arc<Template>, CardError> {

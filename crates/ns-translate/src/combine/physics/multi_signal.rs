@@ -3,7 +3,7 @@
 use regex_lite::Regex;
 
 use super::{ModelFormula, ModelParameter, Physics, YieldScale, range};
-use crate::combine::card::Card;
+use crate::combine::card::{Card, ColumnName};
 use crate::combine::option_error::CardOptionError;
 use crate::combine::patterns::beginning;
 
@@ -100,7 +100,7 @@ impl MultiSignal {
 
     pub(super) fn apply(self, card: &Card) -> Result<Physics, CardOptionError> {
         let scale = |column: usize| {
-            let (channel, process) = card.column_name(column);
+            let ColumnName { channel, process } = card.column_name(column);
             let place = format!("{channel}/{process}");
             let of_place = |map: &&Map| map.patterns.iter().any(|pattern| pattern.is_match(&place));
             // The last map that fits counts.

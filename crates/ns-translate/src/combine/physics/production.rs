@@ -4,7 +4,7 @@
 //! scales which production was taken from Combine's `PhysicsModel.py`.
 
 use super::{ModelParameter, Physics, YieldScale, range};
-use crate::combine::card::Card;
+use crate::combine::card::{Card, ColumnName};
 use crate::combine::option_error::CardOptionError;
 
 const MODEL: &str = "floatingXSHiggs";
@@ -99,7 +99,7 @@ impl FloatingProduction {
         if !card.is_signal(column) {
             return Ok(YieldScale::One);
         }
-        let (channel, process) = card.column_name(column);
+        let ColumnName { channel, process } = card.column_name(column);
         let refused = |reason| {
             let (process, channel) = (process.to_owned(), channel.to_owned());
             CardOptionError::Process { model: MODEL, process, channel, reason }
