@@ -56,13 +56,17 @@ pub(super) fn build(card: &Card, options: &CardOptions, folders: Vec<PathBuf>) -
     require_known(card, &parameters, &formulas, &used)?;
     let ignored = parameters.names().iter().filter(|name| !used.contains(*name) && *name != "MH");
     warnings.extend(ignored.map(|name| format!("the parameter `{name}` has no effect on any process: it is left out")));
-    let poi = physics.parameters.iter().find(|parameter| parameter.range.is_some() && used.contains(&parameter.name));
+    let (pois, unused_pois): (Vec<&str>, Vec<&str>) = physics.pois().partition(|poi| used.contains(*poi));
     let has_bin_stats = card.channels.iter().any(|channel| channel.mc_stats.is_some());
-    let mut settings = parameters.into_configs(|name| used.contains(name));
+    // A parameter of interest without an effect keeps its settings, so that a check reports it.
+    let mut settings = parameters.into_configs(|name| used.contains(name) || unused_pois.contains(&name));
+    for config in &mut settings {
+        config.is_poi = pois.iter().skip(1).any(|poi| *poi == config.name);
+    }
     settings.extend(bin_settings);
     workspace.measurements = vec![Measurement {
         name: MEASUREMENT.to_owned(),
-        poi: poi.map(|poi| poi.name.clone()),
+        poi: pois.first().map(|poi| (*poi).to_owned()),
         parameters: settings,
         clip: Clipping { bins: has_bin_stats.then_some(LOWEST), ..Clipping::default() },
     }];

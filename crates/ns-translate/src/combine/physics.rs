@@ -42,7 +42,7 @@ pub(super) enum YieldScale {
 /// What a physics model makes of a card.
 #[derive(Debug, Default)]
 pub(super) struct Physics {
-    /// Parameters of interest first.
+    /// Those with a range are of interest.
     pub(super) parameters: Vec<ModelParameter>,
     pub(super) formulas: Vec<ModelFormula>,
     /// One for each column.
@@ -50,6 +50,11 @@ pub(super) struct Physics {
 }
 
 impl Physics {
+    /// Returns the names of the parameters of interest.
+    pub(super) fn pois(&self) -> impl Iterator<Item = &str> {
+        self.parameters.iter().filter(|parameter| parameter.range.is_some()).map(|parameter| parameter.name.as_str())
+    }
+
     /// Returns what the model of `options` makes of `card`.
     pub(super) fn new(card: &Card, options: &CardOptions) -> Result<Self, CardOptionError> {
         let Some(name) = &options.physics_model else { return Self::default_model(card, options) };

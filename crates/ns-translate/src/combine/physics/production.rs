@@ -83,15 +83,12 @@ impl FloatingProduction {
 
     pub(super) fn apply(self, card: &Card) -> Result<Physics, CardOptionError> {
         let scales = (0..card.columns.len()).map(|column| self.scale(card, column)).collect::<Result<_, _>>()?;
-        let floating = |name: &&str| self.modes.iter().any(|mode| mode == name);
-        let parameter = |&(name, ends): &(&'static str, [f64; 2])| {
-            Some(name).filter(|name| floating(name)).map(|name| ModelParameter {
-                name: format!("r_{name}"),
-                start: 1.0,
-                range: Some(ends),
-            })
+        let parameter = |mode: &String| {
+            let (_, ends) = self.ranges.iter().find(|(name, _)| name == mode)?;
+            Some(ModelParameter { name: format!("r_{mode}"), start: 1.0, range: Some(*ends) })
         };
-        let parameters = self.ranges.iter().filter_map(parameter).collect();
+        // The first mode is the first parameter of interest.
+        let parameters = self.modes.iter().filter_map(parameter).collect();
         Ok(Physics { parameters, formulas: Vec::new(), scales })
     }
 
