@@ -7,6 +7,7 @@ use crate::stored::StoredFit;
 use crate::stored_point::{SAME_VALUE, StoredPoint};
 use crate::{Analysis, Answer, Error};
 use ns_core::Likelihood;
+use ns_core::parameters::ParameterSet;
 use ns_inference::hessian::Hessian;
 use ns_inference::monitor::Monitor;
 use ns_inference::options::domain_and_start;
@@ -35,7 +36,9 @@ pub struct RankingRequest {
     pub methods: RankingMethods,
     /// Whether shifts are MINOS intervals instead of standard deviations.
     pub minos: bool,
-    /// Groups of parameters: a name, and patterns in which `*` stands for anything.
+    /// Groups of parameters: a name, and patterns in which `*` stands for anything; without
+    /// patterns the group of the measurement that has this name. Without any group those of the
+    /// measurement, which data cards of Combine define.
     pub groups: Vec<(String, Vec<String>)>,
     /// Parts that were computed elsewhere.
     pub parts: Vec<RankingPart>,
@@ -150,19 +153,49 @@ impl Analysis {
 
     fn ranking_options(&self, request: &RankingRequest) -> Result<RankingOptions, SettingsError> {
         let poi = self.varied(None, Procedure::Ranking)?;
+        let has_free = |group: &ParameterGroup| group.members.iter().any(|&i| i != poi && !self.is_fixed(i));
         let mut groups: Vec<ParameterGroup> = Vec::with_capacity(request.groups.len());
         for (name, patterns) in &request.groups {
             if groups.iter().any(|known| known.name == *name) {
                 return Err(SettingsError::TwoGroups(GroupTwice { name: name.clone() }));
             }
-            let group = ParameterGroup::matching(name, patterns, &self.model().parameters);
-            if group.members.iter().all(|&i| i == poi || self.is_fixed(i)) {
+            let group = match patterns.is_empty() {
+                true => self.group_of_measurement(name)?,
+                false => ParameterGroup::matching(name, patterns, &self.model().parameters),
+            };
+            if !has_free(&group) {
                 return Err(SettingsError::EmptyGroup { name: name.clone() });
             }
             groups.push(group);
         }
+        if request.groups.is_empty() {
+            groups = self.groups_of_measurement();
+            groups.retain(has_free);
+        }
         let (methods, minos) = (request.methods, request.minos);
         Ok(RankingOptions { poi, methods, minos, groups })
+    }
+
+    /// Returns the groups of uncertainties of the measurement.
+    fn groups_of_measurement(&self) -> Vec<ParameterGroup> {
+        let (model, workspace) = (self.model(), self.compiled().workspace());
+        let measurement = workspace.measurements.iter().find(|measurement| measurement.name == model.measurement);
+        let group = |(name, members): (&str, Vec<&str>)| {
+            let members = members.into_iter().filter_map(|member| model.parameters.set(member));
+            ParameterGroup { name: name.to_owned(), members: members.flat_map(ParameterSet::range).collect() }
+        };
+        measurement.map(|measurement| measurement.groups().into_iter().map(group).collect()).unwrap_or_default()
+    }
+
+    fn group_of_measurement(&self, name: &str) -> Result<ParameterGroup, SettingsError> {
+        let mut groups = self.groups_of_measurement();
+        match groups.iter().position(|group| group.name == name) {
+            Some(found) => Ok(groups.swap_remove(found)),
+            None => Err(SettingsError::UnknownGroup {
+                name: name.to_owned(),
+                known: groups.into_iter().map(|group| group.name).collect(),
+            }),
+        }
     }
 }
 

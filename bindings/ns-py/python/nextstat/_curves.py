@@ -183,7 +183,7 @@ def ranking(
     model: Model,
     *,
     methods: str | Sequence[str] = ("classic", "global", "covariance"),
-    groups: Mapping[str, str | Sequence[str]] | None = None,
+    groups: Mapping[str, str | Sequence[str]] | str | Sequence[str] | None = None,
     minos: bool = False,
     fit: StoredFit | None = None,
     poi: str | None = None,
@@ -206,8 +206,10 @@ def ranking(
     methods : sequence of str
         ``"classic"``: conditional fits at the ends of each parameter's interval, before and after
         the fit. ``"global"``: fits to shifted auxiliary data. ``"covariance"``: the formula.
-    groups : dict, optional
-        Name patterns by group: the common impact of the parameters that match.
+    groups : dict, or name or sequence of names, optional
+        Name patterns by group: the common impact of the parameters that match. Names choose among
+        the groups that the measurement has, as Combine cards define them; if not given, all of
+        those.
     minos : bool
         Post-fit impacts at the ends of MINOS intervals.
     fit : FitResult, dict or path, optional
@@ -247,10 +249,15 @@ def ranking(
 
 
 def ranking_wanted(
-    methods: str | Sequence[str], groups: Mapping[str, str | Sequence[str]] | None, minos: bool
+    methods: str | Sequence[str],
+    groups: Mapping[str, str | Sequence[str]] | str | Sequence[str] | None,
+    minos: bool,
 ) -> dict[str, Any]:
     """Returns a ranking as the extension module takes it."""
-    patterns = group_patterns(groups, "{'jets': 'jes_*'}")
+    if isinstance(groups, (str, list, tuple)):
+        patterns = [(name, []) for name in names("groups", groups)]
+    else:
+        patterns = group_patterns(groups, "{'jets': 'jes_*'}")
     wanted = names("methods", methods)
     if not wanted:
         raise ParameterError("`methods` is empty: choose one of `classic`, `global`, `covariance`")

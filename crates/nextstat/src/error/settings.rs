@@ -161,6 +161,13 @@ pub enum SettingsError {
         /// The level.
         level: f64,
     },
+    /// A group that the measurement does not have.
+    UnknownGroup {
+        /// Its name.
+        name: String,
+        /// The groups that it has.
+        known: Vec<String>,
+    },
     /// A group of parameters without a member.
     EmptyGroup {
         /// Its name.
@@ -323,6 +330,7 @@ impl SettingsError {
             Self::EmptyGroup { name } => {
                 format!("the group `{name}` matches no free nuisance parameter")
             }
+            Self::UnknownGroup { name, .. } => format!("the measurement has no group `{name}`"),
             Self::TwoGroups(twice) => twice.to_string(),
             _ => return None,
         })
@@ -418,6 +426,7 @@ impl SettingsError {
             | Self::NoSuchBins { .. }
             | Self::NotScannable { .. }
             | Self::EmptyGroup { .. }
+            | Self::UnknownGroup { .. }
             | Self::TwoGroups(_)
             | Self::SetTwice { .. }
             | Self::NotFinite { .. }
@@ -515,6 +524,11 @@ impl Hint for SettingsError {
                 format!("`--cl {level}` is a confidence level"),
                 format!("`cl={level}` is a confidence level"),
             )),
+            Self::UnknownGroup { known, .. } if known.is_empty() => either(
+                "`--group NAME=PATTERN,PATTERN` makes one of names and patterns",
+                "a dictionary makes one of names and patterns: `{\"jets\": \"jes_*\"}`",
+            ),
+            Self::UnknownGroup { known, .. } => Some(format!("it has {}", quoted(known))),
             Self::EmptyGroup { .. } => either(
                 "`nextstat inspect` lists the parameters; `*` matches any characters",
                 "`model.par_names` lists the parameters; `*` matches any characters",

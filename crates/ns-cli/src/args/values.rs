@@ -142,6 +142,14 @@ pub(crate) fn group(text: &str) -> Result<GroupPatterns, ValueError> {
     Ok(GroupPatterns { name: name.to_owned(), patterns })
 }
 
+/// Parses `NAME=PATTERN,…`, or a name for no patterns.
+pub(crate) fn group_or_name(text: &str) -> Result<GroupPatterns, ValueError> {
+    match text.contains('=') || text.is_empty() || text.contains(['*', '?', ',']) {
+        true => group(text),
+        false => Ok(GroupPatterns { name: text.to_owned(), patterns: Vec::new() }),
+    }
+}
+
 /// Splits at the last equals sign, because names may contain one and numbers do not.
 fn split(text: &str) -> Option<(&str, &str)> {
     text.rsplit_once('=').filter(|(name, _)| !name.is_empty())
@@ -170,6 +178,10 @@ pub(crate) fn range(text: &str) -> Result<Range, ValueError> {
         let example = example();
         form(if example.contains(':') { example } else { format!("{name}=0:10") })
     })?;
+    range_of(name, lower, upper)
+}
+
+fn range_of(name: &str, lower: &str, upper: &str) -> Result<Range, ValueError> {
     let (lower, upper) = (finite(lower)?, finite(upper)?);
     if lower >= upper {
         return Err(ValueError::EmptyRange { lower, upper });

@@ -2,7 +2,7 @@
 
 use super::{Command, EXIT_CODES, every_poi};
 use crate::args::files::Files;
-use crate::args::values::{GroupPatterns, group};
+use crate::args::values::{GroupPatterns, group_or_name};
 use crate::args::{DeviceArgs, SetupArgs, ThreadArgs, in_fit, stored_fit};
 use crate::error::CliError;
 use crate::output::reporter::{free_fit_failed, warnings};
@@ -36,8 +36,9 @@ pub(crate) struct RankingArgs {
     from: Option<PathBuf>,
 
     /// Common impact of all parameters whose name matches a pattern, in which `*` matches any
-    /// characters and `?` one; repeatable
-    #[arg(long, value_name = "NAME=PATTERN,…", value_parser = group)]
+    /// characters and `?` one; without a pattern, of the group with this name that the measurement
+    /// has; repeatable; if not given, of each group that the measurement has
+    #[arg(long, value_name = "NAME[=PATTERN,…]", value_parser = group_or_name)]
     group: Vec<GroupPatterns>,
 
     /// Number of parameters in the summary

@@ -62,6 +62,8 @@ pub(super) fn build(card: &Card, options: &CardOptions, folders: Vec<PathBuf>) -
     let mut settings = parameters.into_configs(|name| used.contains(name) || unused_pois.contains(&name));
     for config in &mut settings {
         config.is_poi = pois.iter().skip(1).any(|poi| *poi == config.name);
+        let groups = card.groups.iter().filter(|group| group.members.contains(&config.name));
+        config.groups = groups.map(|group| group.name.clone()).collect();
     }
     settings.extend(bin_settings);
     workspace.measurements = vec![Measurement {

@@ -10,6 +10,9 @@ use ns_core::spec::{Modifier, ModifierData, ParameterConfig};
 
 use super::card::McStats;
 
+/// The group of all statistical parameters.
+const GROUP: &str = "autoMCStats";
+
 /// A process in a channel where the parameters start.
 pub(super) struct Contribution {
     pub(super) process: String,
@@ -46,6 +49,10 @@ pub(super) fn bin_parameters(channel: &str, stats: McStats, contributions: &[Con
     let mut found = BinParameters { modifiers: Vec::new(), settings: Vec::new() };
     let n_bins = contributions.first().map_or(0, |contribution| contribution.values.len());
     let bins: Vec<Vec<BinTerm>> = (0..n_bins).map(|bin| terms(bin, stats, contributions)).collect();
+    let has_shared = bins.iter().any(|terms| terms.contains(&BinTerm::Shared));
+    if has_shared {
+        found.settings.push(ParameterConfig { name: format!("prop_bin{channel}"), ..ParameterConfig::default() });
+    }
     for (index, contribution) in contributions.iter().enumerate() {
         let terms: Vec<BinTerm> = bins.iter().map(|terms| terms[index]).collect();
         let name = format!("prop_bin{channel}");
@@ -54,7 +61,7 @@ pub(super) fn bin_parameters(channel: &str, stats: McStats, contributions: &[Con
             let pairs = terms.iter().zip(&contribution.errors);
             pairs.map(|(term, &error)| if wanted(term) { error } else { 0.0 }).collect()
         };
-        if bins.iter().any(|terms| terms.contains(&BinTerm::Shared)) {
+        if has_shared {
             let errors = errors_where(|term| *term == BinTerm::Shared);
             modifiers.push(Modifier::new(name.clone(), ModifierData::McStat(errors)));
         }
@@ -76,6 +83,9 @@ pub(super) fn bin_parameters(channel: &str, stats: McStats, contributions: &[Con
             found.settings.push(poisson_settings(own, &name, &contribution.process, &terms));
         }
         found.modifiers.push(modifiers);
+    }
+    for settings in &mut found.settings {
+        settings.groups = vec![GROUP.to_owned()];
     }
     found
 }
