@@ -23,6 +23,8 @@ pub(super) struct Card {
     pub(super) groups: Vec<Group>,
     /// Parameters that `nuisance edit freeze` fixes.
     pub(super) frozen: Vec<String>,
+    /// What the card says in vain.
+    pub(super) warnings: Vec<String>,
     /// The name that the templates of a renamed uncertainty have, by its new name and the column.
     pub(super) template_names: HashMap<(String, usize), String>,
 }

@@ -22,7 +22,7 @@ pub(super) struct EditReader<'c, 'a> {
 /// What an edit names first: processes in channels.
 struct Selection {
     columns: Vec<usize>,
-    /// Whether the channels are all: then finding nothing is no mistake.
+    /// Whether the channels are all: then finding nothing is no error.
     is_everywhere: bool,
 }
 
@@ -100,9 +100,15 @@ impl<'c, 'a> EditReader<'c, 'a> {
         Ok(systematics.filter(|(_, systematic)| pattern.is_match(&systematic.name)).map(|(i, _)| i).collect())
     }
 
-    /// Refuses an edit that found nothing, unless it says that it may.
-    fn require_found(&self, is_found: bool, is_everywhere: bool) -> Result<(), CardError> {
-        if is_found || is_everywhere || self.has_option("ifexists") {
+    /// Refuses an edit that found nothing, unless it says that it may; in all channels, where
+    /// Combine allows it, a warning is enough.
+    fn require_found(&mut self, is_found: bool, is_everywhere: bool) -> Result<(), CardError> {
+        if is_found || self.has_option("ifexists") {
+            return Ok(());
+        }
+        if is_everywhere {
+            let warning = format!("`nuisance edit {}` finds nothing {}", self.text(), self.place().document());
+            self.card.warnings.push(warning);
             return Ok(());
         }
         Err(CardProblem::NothingFound { edit: self.text() }.at(self.place()))
@@ -141,7 +147,8 @@ impl<'c, 'a> EditReader<'c, 'a> {
         } else {
             Conflict::Refuse
         };
-        self.add_to(&Addition { name, kind, value, conflict }, &selection.columns)
+        self.add_to(&Addition { name, kind, value, conflict }, &selection.columns)?;
+        self.require_found(!selection.columns.is_empty(), true)
     }
 
     fn add_to(&mut self, addition: &Addition, columns: &[usize]) -> Result<(), CardError> {
@@ -210,7 +217,9 @@ impl<'c, 'a> EditReader<'c, 'a> {
 
     fn change_kind(&mut self) -> Result<(), CardError> {
         let new = self.kind(self.word(1, "NAME KIND")?)?;
-        for index in self.matching(0, "NAME KIND")? {
+        let found = self.matching(0, "NAME KIND")?;
+        self.require_found(!found.is_empty(), true)?;
+        for index in found {
             let systematic = &self.card.systematics[index];
             if systematic.kind == new {
                 continue;

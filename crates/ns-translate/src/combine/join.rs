@@ -73,6 +73,7 @@ impl Joiner<'_> {
         self.card.externals.extend(card.externals);
         self.card.flats.extend(card.flats);
         self.card.frozen.extend(card.frozen);
+        self.card.warnings.extend(card.warnings.into_iter().map(|warning| format!("`{label}`: {warning}")));
         for group in card.groups {
             match self.card.groups.iter_mut().find(|known| known.name == group.name) {
                 Some(known) => known.members.extend(group.members),

@@ -87,6 +87,7 @@ fn finish(card: &Card, options: &CardOptions, folders: Vec<PathBuf>) -> Result<R
     require_processes(card)?;
     card.groups.iter().try_for_each(|group| require_members(card, group))?;
     let build::BuiltWorkspace { workspace, files, warnings } = build::build(card, options, folders)?;
+    let warnings = [card.warnings.clone(), warnings].concat();
     Ok(ReadCard { workspace, files, warnings })
 }
 
