@@ -211,6 +211,7 @@ impl SignalGrid {
             digest: self.sha256.clone(),
             file,
             files: Vec::new(),
+            card: None,
             patches: Vec::new(),
             patchset: None,
         }

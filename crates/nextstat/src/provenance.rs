@@ -10,8 +10,8 @@ use crate::settings::{AsimovPoi, AsimovPoint, DataSource, Settings, Start};
 use ns_core::interpolate::Interpolation;
 use ns_core::{Data, Model};
 use ns_inference::yields::YieldPropagation;
-use ns_translate::DocumentSource;
 use ns_translate::digest::{DigestAlgorithm, digest};
+use ns_translate::{CardOptions, DocumentSource};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -52,7 +52,7 @@ pub struct StoredFitProvenance {
 }
 
 /// Which workspace a model was made of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WorkspaceProvenance {
     /// SHA-256 digest of the contents of the workspace with its patches applied, as `nextstat
     /// digest` prints it and patch sets have it: not that of the bytes of the file.
@@ -64,12 +64,51 @@ pub struct WorkspaceProvenance {
     /// combination in HistFactory XML.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
+    /// How the data card was read, if the workspace was one and its reader was told something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub card: Option<CardProvenance>,
     /// The files of JSON patches that were applied, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub patches: Vec<String>,
     /// The patch set, and the name of its patch that was applied first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patchset: Option<[String; 2]>,
+}
+
+/// What the reader of a data card was told.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CardProvenance {
+    /// The mass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mass: Option<f64>,
+    /// The physics model, as given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub physics_model: Option<String>,
+    /// Its options, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub model_options: Vec<String>,
+    /// What keywords stand for.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub keywords: Map<String, Value>,
+}
+
+impl CardProvenance {
+    /// Returns the provenance of a card that was read with `options`; `None` for the defaults.
+    pub(crate) fn of(options: &CardOptions) -> Option<Self> {
+        let CardOptions { mass, physics_model, model_options, keywords } = options.clone();
+        let keywords = keywords.into_iter().map(|(word, value)| (word, Value::String(value))).collect();
+        (!options.is_default()).then_some(Self { mass, physics_model, model_options, keywords })
+    }
+
+    /// Describes the options in a line.
+    fn described(&self) -> String {
+        let mass = self.mass.map(|mass| format!("mass {mass}"));
+        let model = self.physics_model.as_ref().map(|name| name.rsplit(':').next().unwrap_or(name).to_owned());
+        let keywords = self.keywords.iter().map(|(word, value)| format!("{word}={}", value.as_str().unwrap_or("")));
+        let parts: Vec<String> =
+            mass.into_iter().chain(model).chain(self.model_options.iter().cloned()).chain(keywords).collect();
+        parts.join(", ")
+    }
 }
 
 impl WorkspaceProvenance {
@@ -80,6 +119,7 @@ impl WorkspaceProvenance {
             digest,
             files: compiled.files().iter().map(|path| path.display().to_string()).collect(),
             file: origin.map(|origin| file_name(&origin.workspace)),
+            card: origin.and_then(|origin| CardProvenance::of(&origin.card)),
             patches: origin.map(|origin| origin.patches.iter().map(file_name).collect()).unwrap_or_default(),
             patchset: origin
                 .and_then(|origin| origin.patchset.as_ref())
@@ -386,8 +426,19 @@ impl Analysis {
         let codes = interpolation_setting(self.model()).and_then(|codes| codes.as_object().cloned());
         let interpolation = codes.map(|codes| format!("interpolation: {}", assignments(&codes)));
         let propagation = self.changed_propagation().map(|name| format!("uncertainties of yields: {name}"));
-        let lines =
-            [data, self.patches(), fit, fixed, bounds, interpolation, masked, blinded, undetermined, propagation];
+        let lines = [
+            data,
+            self.card(),
+            self.patches(),
+            fit,
+            fixed,
+            bounds,
+            interpolation,
+            masked,
+            blinded,
+            undetermined,
+            propagation,
+        ];
         lines.into_iter().flatten().collect()
     }
 
@@ -397,6 +448,12 @@ impl Analysis {
             YieldPropagation::Derivative => None,
             YieldPropagation::HalfDifference => Some("half-difference"),
         }
+    }
+
+    /// Returns the line about how the data card was read.
+    fn card(&self) -> Option<String> {
+        let origin = self.compiled().origin()?;
+        CardProvenance::of(&origin.card).map(|card| format!("card: {}", card.described()))
     }
 
     /// Returns the line about the patches of the workspace.
