@@ -8,6 +8,7 @@ use ns_translate::{DocumentError, DocumentSource, python_json};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::card::GivenCardOptions;
 use crate::convert::fields;
 use crate::error;
 
@@ -55,6 +56,7 @@ fn combine<'py>(
     map: Option<Given>,
     join: Option<&str>,
     merge_channels: bool,
+    card: GivenCardOptions,
 ) -> PyResult<(String, Bound<'py, PyDict>)> {
     let join = match join {
         None => WorkspaceJoin::Distinct,
@@ -72,7 +74,7 @@ fn combine<'py>(
         let inputs = workspaces.into_iter().map(|(label, given)| given.workspace(label));
         let inputs = inputs.collect::<Result<_, _>>()?;
         let map = map.map(Given::map).transpose()?;
-        combination::combine(inputs, &CombineRequest { map, join, channels })
+        combination::combine(inputs, &CombineRequest { map, join, channels, card: card.into() })
     });
     answer(py, made)
 }
@@ -83,6 +85,7 @@ fn decorrelate<'py>(
     py: Python<'py>,
     workspace: Given,
     wanted: &Bound<'py, PyDict>,
+    card: GivenCardOptions,
 ) -> PyResult<(String, Bound<'py, PyDict>)> {
     let names = |key: &str| -> PyResult<Vec<String>> {
         wanted.get_item(key)?.map_or_else(|| Ok(Vec::new()), |found| found.extract())
@@ -103,7 +106,7 @@ fn decorrelate<'py>(
         parts: wanted.get_item("parts")?.map_or_else(|| Ok(Vec::new()), |found| found.extract())?,
         poi: wanted.get_item("poi")?.map(|found| found.extract()).transpose()?,
     };
-    let made = py.detach(|| combination::decorrelate(workspace.workspace(None)?, &request));
+    let made = py.detach(|| combination::decorrelate(workspace.workspace(None)?, &request, &card.into()));
     answer(py, made)
 }
 

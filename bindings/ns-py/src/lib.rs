@@ -7,6 +7,7 @@
 mod asimov;
 mod batch;
 mod by_name;
+mod card;
 mod choice;
 mod combination;
 mod convert;

@@ -12,13 +12,14 @@ use ns_core::likelihood::diagnose;
 use ns_core::summary::summarize;
 use ns_core::{CompileOptions, Constraint, Data, Model};
 use ns_translate::pyhf::{from_value, read_value, write_workspace};
-use ns_translate::{CardOptions, DocumentSource, DocumentText, LoadRequest, LoadedWorkspace, load_document};
+use ns_translate::{DocumentSource, DocumentText, LoadRequest, LoadedWorkspace, load_document};
 use numpy::PyArray1;
 use pyo3::exceptions::{PyTypeError, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyTuple};
 
+use crate::card::GivenCardOptions;
 use crate::choice::Choice;
 use crate::convert::{array, fields, frozen_array, frozen_matrix, matrix, object};
 use crate::error;
@@ -97,11 +98,7 @@ struct Files {
     /// A patch set and the name of one of its patches, which is applied first.
     patchset: Option<PathBuf>,
     patch_name: Option<String>,
-    /// How a data card of Combine is read.
-    mass: Option<f64>,
-    physics_model: Option<String>,
-    model_options: Vec<String>,
-    keywords: Vec<(String, String)>,
+    card: GivenCardOptions,
 }
 
 #[pymethods]
@@ -124,15 +121,14 @@ impl PyModel {
     /// Reads a file, applies the patch of a set and then patches, and compiles.
     #[staticmethod]
     fn load(py: Python<'_>, files: Files, choice: Choice) -> PyResult<Self> {
-        let Files { workspace, patches, patchset, patch_name, mass, physics_model, model_options, keywords } = files;
-        let card = CardOptions { mass, physics_model, model_options, keywords };
+        let Files { workspace, patches, patchset, patch_name, card } = files;
         let patches = patches.into_iter().map(DocumentSource::Path).collect();
         let request = LoadRequest {
             workspace: DocumentSource::Path(workspace),
             patches,
             patchset: patchset.zip(patch_name),
             measurement: choice.measurement.clone(),
-            card,
+            card: card.into(),
         };
         let loaded = py.detach(|| load_document(&request)).map_err(|problem| error::document(py, &problem))?;
         for warning in &loaded.warnings {

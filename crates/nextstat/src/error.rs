@@ -56,6 +56,12 @@ pub enum Error {
         /// The problem.
         error: WorkspaceError,
     },
+    /// A document that is no data card beside cards, which are joined.
+    #[error("{name} is not a data card of Combine, and another document is one: only cards are joined with cards")]
+    NotACard {
+        /// The document, in backticks if it has a name.
+        name: String,
+    },
     /// A combination of no workspace.
     #[error("there is no workspace to combine")]
     NothingToCombine,
@@ -136,6 +142,10 @@ impl Hint for Error {
         match self {
             Self::Document(error) => error.hint(),
             Self::Combine { error, .. } => error.hint(),
+            Self::NotACard { .. } => Some(face.either(
+                "`nextstat sort CARD -o FILE` makes JSON of a card; `--map` combines workspaces of any kind".to_owned(),
+                "`map` combines workspaces of any kind".to_owned(),
+            )),
             Self::NothingToCombine => None,
             Self::Compile(error) => error.hint(),
             Self::Settings(error) => error.hint(face),

@@ -147,9 +147,6 @@ pub(crate) enum CliError {
     /// A range of the parameter of interest of a model that has none.
     #[error("`--rMin` and `--rMax` are the range of the parameter of interest, and the model has none")]
     RangeWithoutPoi,
-    /// A label of a card beside workspaces that are no cards.
-    #[error("{name} is not a data card of Combine, and another document is one: only cards can be joined with cards")]
-    NotACard { name: String },
     /// Two documents that both come from standard input.
     #[error("only one document can be read from standard input")]
     TwoFromStdin,
@@ -228,7 +225,6 @@ impl CliError {
             Self::NotAPage(error) => Some(error.hint()),
             Self::CombineToys { .. } => Some("`nextstat toys` throws toys".to_owned()),
             Self::RangeWithoutPoi => Some("`--bounds NAME=LO:HI` is the range of any parameter".to_owned()),
-            Self::NotACard { .. } => Some("`nextstat sort CARD -o FILE` makes JSON of a card".to_owned()),
             Self::NoDocument => Some("name a file, or `-` for standard input".to_owned()),
             Self::NotByToys { .. } => Some("`nextstat hypotest-toys` has the options of tests by toys".to_owned()),
             Self::NoPatchName { path } => Some(format!("`nextstat patchset list {path}` lists the names")),

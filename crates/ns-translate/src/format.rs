@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use ns_core::spec::Workspace;
 
-use crate::combine::{self, CardError, CardOptionError, CardOptions, LabelledCard, ReadCard};
+use crate::combine::{self, CardError, CardOptionError, CardOptions, ReadCard};
 use crate::error::DocumentError;
 use crate::histfactory::{self, ReadCombination};
 use crate::hs3::{self, KeptKeys, ReadHs3};
@@ -166,15 +166,6 @@ pub fn read_document_with(bytes: &[u8], request: &ReadRequest<'_>) -> Result<Rea
         Some(read) => read(bytes, request),
         None => Ok(pyhf::read_workspace(bytes)?.into()),
     }
-}
-
-/// Reads several data cards of Combine as one, as `combineCards.py` joins them.
-///
-/// # Errors
-///
-/// Those of the reader with the name of the card, and what the cards do not agree about.
-pub fn read_joined_cards(cards: &[LabelledCard], options: &CardOptions) -> Result<ReadDocument, DocumentError> {
-    Ok(combine::read_joined(cards, options)?.into())
 }
 
 /// Returns the text of a document of kind `kind` that describes `workspace`, or `None` if such

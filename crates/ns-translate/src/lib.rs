@@ -97,14 +97,14 @@ pub use convert::{ConversionError, ConvertedDocument, TargetFormat, convert};
 pub use document_text::DocumentText;
 pub use error::DocumentError;
 pub use fits::{FitDocument, FitOrigin, fit_checksums, read_fit};
-pub use format::{ReadDocument, ReadRequest, read_document, read_document_with, read_joined_cards, write_document};
+pub use format::{ReadDocument, ReadRequest, read_document, read_document_with, write_document};
 pub use histfactory::{HistFactoryError, HistFactoryProblem};
 pub use hs3::{Hs3Error, KeptKeys};
 pub use json::{FoundValue, JsonError, SyntaxProblem, python_json};
 pub use kind::{DocumentKind, WrongDocumentError};
 pub use load::{
-    LoadRequest, LoadedWorkspace, WorkspaceText, join_cards, load, load_document, load_document_with,
-    read_workspace_text, read_workspace_text_with,
+    JoinedCards, LoadRequest, LoadedWorkspace, WorkspaceText, join_cards, load, load_document, load_document_with,
+    read_workspace_text, read_workspace_text_with, workspace_text,
 };
 pub use message::full_message;
 pub use not_representable::NotRepresentable;

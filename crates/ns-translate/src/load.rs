@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use ns_core::spec::Workspace;
 use serde_json::Value;
 
-use crate::combine::{CardOptions, LabelledCard};
+use crate::combine::{self, CardOptions, LabelledCard};
 use crate::document_text::DocumentText;
 use crate::error::DocumentError;
-use crate::format::{ReadDocument, ReadRequest, read_document_with, read_joined_cards, write_document};
+use crate::format::{ReadDocument, ReadRequest, read_document_with, write_document};
 use crate::hs3::KeptKeys;
 use crate::kind::DocumentKind;
 use crate::patch::{self, Patch};
@@ -91,14 +91,24 @@ pub fn read_workspace_text(source: &DocumentSource) -> Result<WorkspaceText, Doc
     read_workspace_text_with(source, &CardOptions::default())
 }
 
-/// Reads several data cards as one workspace, and returns its text as pyhf JSON.
+/// Data cards of Combine that were joined.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JoinedCards {
+    /// The workspace.
+    pub text: WorkspaceText,
+    /// The names that the channels of each card have in it.
+    pub channels: Vec<Vec<String>>,
+}
+
+/// Reads several data cards of Combine as one workspace, as `combineCards.py` joins them.
 ///
 /// # Errors
 ///
-/// As [`read_joined_cards`].
-pub fn join_cards(cards: &[LabelledCard], options: &CardOptions) -> Result<WorkspaceText, DocumentError> {
-    let read = read_joined_cards(cards, options)?;
-    Ok(WorkspaceText { bytes: pyhf_text(&read), warnings: read.warnings })
+/// Those of the reader with the name of the card, and what the cards do not agree about.
+pub fn join_cards(cards: &[LabelledCard], options: &CardOptions) -> Result<JoinedCards, DocumentError> {
+    let combine::ReadCards { whole, channels } = combine::read_joined(cards, options)?;
+    let read = ReadDocument::from(whole);
+    Ok(JoinedCards { text: WorkspaceText { bytes: pyhf_text(&read), warnings: read.warnings }, channels })
 }
 
 /// Reads a text as [`read_workspace_text`] does, a data card as `card` says.
@@ -107,9 +117,17 @@ pub fn join_cards(cards: &[LabelledCard], options: &CardOptions) -> Result<Works
 ///
 /// As [`read_workspace_text`]; options for cards with another document.
 pub fn read_workspace_text_with(source: &DocumentSource, card: &CardOptions) -> Result<WorkspaceText, DocumentError> {
-    let bytes = read_bytes(source)?;
     let request = ReadRequest { card: Some(card), ..ReadRequest::new(source) };
-    Ok(match read_if_converted(&bytes, &request)? {
+    workspace_text(read_bytes(source)?, &request)
+}
+
+/// Returns the text of a workspace as [`read_workspace_text`] does, of the `bytes` of a document.
+///
+/// # Errors
+///
+/// As [`read_workspace_text`]; options for cards with another document.
+pub fn workspace_text(bytes: Vec<u8>, request: &ReadRequest<'_>) -> Result<WorkspaceText, DocumentError> {
+    Ok(match read_if_converted(&bytes, request)? {
         None => WorkspaceText { bytes, warnings: Vec::new() },
         Some(read) => WorkspaceText { bytes: pyhf_text(&read), warnings: read.warnings },
     })

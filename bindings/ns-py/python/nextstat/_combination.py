@@ -11,6 +11,7 @@ from . import _nextstat
 from ._arguments import text
 from ._errors import shown, warn
 from ._keywords import hinted
+from ._models import card_options
 from ._results import CombinationResult
 from ._sources import file_of, json_bytes
 
@@ -27,14 +28,21 @@ def combine(
     map: Document | None = None,
     join: str | None = None,
     merge_channels: bool = False,
+    mass: float | None = None,
+    physics_model: str | None = None,
+    model_options: str | Sequence[str] = (),
+    keywords: Mapping[str, str] | None = None,
 ) -> CombinationResult:
     """Combines workspaces into one: by the names of parameters, or as a correlation map says.
+
+    Data cards of Combine are joined as ``combineCards.py`` joins them.
 
     Parameters
     ----------
     workspaces : sequence or dict
         Paths, JSON texts or dictionaries; of a dictionary the keys are the labels that the map and
-        the report use. The label of a path is the name of its file without extension. If not
+        the report use, and with which the names of channels of cards begin. The label of a path is
+        the name of its file without extension, and that of a card ``ch1``, ``ch2``, …. If not
         given, they are those whose files the map names, relative to its own file.
     map : path or dict, optional
         The correlation map: a file (YAML, or JSON if its name ends in ``.json``) or a dictionary.
@@ -44,6 +52,8 @@ def combine(
         If not given, no channel may be in two workspaces, and measurements of one name are merged.
     merge_channels : bool, optional
         Without a map, and with an outer join: give a channel of two workspaces the samples of both.
+    mass, physics_model, model_options, keywords : optional
+        How Combine cards are read, as for `load_workspace`.
 
     Returns
     -------
@@ -66,6 +76,12 @@ def combine(
     ['mu']
     >>> nextstat.model_of(made.workspace).poi
     'mu'
+
+    Data cards of Combine:
+
+    >>> cards = {"A": "examples/combine/counting.txt", "B": "examples/combine/templates.txt"}
+    >>> nextstat.model_of(nextstat.combine(cards, mass=125).workspace).channels
+    ['A_high', 'A_low', 'B_fast', 'B_logs', 'B_stat']
     """
     if map is not None and (join is not None or merge_channels):
         raise TypeError("`join` and `merge_channels` apply without a map only")
@@ -74,12 +90,10 @@ def combine(
     is_labelled = isinstance(workspaces, Mapping)
     items = workspaces.items() if is_labelled else ((None, document) for document in workspaces)
     given = [(None if label is None else text("label", label), _given(document)) for label, document in items]
+    card = card_options(mass, physics_model, model_options, keywords)
     wanted = None if join is None else text("join", join)
-    made, fields = _nextstat.combine(given, None if map is None else _given(map), wanted, bool(merge_channels))
-    result = CombinationResult({**fields, "workspace": json.loads(made)})
-    for message in result.warnings:
-        warn(message)
-    return result
+    rules = None if map is None else _given(map)
+    return _result(*_nextstat.combine(given, rules, wanted, bool(merge_channels), card))
 
 
 @hinted
@@ -92,6 +106,10 @@ def decorrelate(
     channels: str | Sequence[str] | None = None,
     samples: str | Sequence[str] | None = None,
     poi: str | None = None,
+    mass: float | None = None,
+    physics_model: str | None = None,
+    model_options: str | Sequence[str] = (),
+    keywords: Mapping[str, str] | None = None,
 ) -> CombinationResult:
     """Splits parameters of a workspace: the modifier `X` in the part `P` becomes `X_P`, with the
     settings of `X` in every measurement.
@@ -110,6 +128,8 @@ def decorrelate(
         Split the modifiers in these only, names or patterns.
     poi : str, optional
         The parameter of interest of the result; needed if that of a measurement is split.
+    mass, physics_model, model_options, keywords : optional
+        How a Combine card is read, as for `load_workspace`.
 
     Returns
     -------
@@ -134,8 +154,15 @@ def decorrelate(
         wanted["parts"] = [(text("parts", part), _names("parts", names)) for part, names in parts.items()]
     if poi is not None:
         wanted["poi"] = text("poi", poi)
-    made, fields = _nextstat.decorrelate(_given(workspace), wanted)
-    return CombinationResult({**fields, "workspace": json.loads(made)})
+    card = card_options(mass, physics_model, model_options, keywords)
+    return _result(*_nextstat.decorrelate(_given(workspace), wanted, card))
+
+
+def _result(made: str, fields: dict[str, Any]) -> CombinationResult:
+    result = CombinationResult({**fields, "workspace": json.loads(made)})
+    for message in result.warnings:
+        warn(message)
+    return result
 
 
 def _given(document: Document) -> bytes | str:

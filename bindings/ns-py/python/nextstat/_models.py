@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ._arguments import is_matrix, names, path_of, require_model, text
+from ._arguments import is_matrix, names, path_of, real, require_model, text
 from ._errors import listed, shown, warn
 from ._keywords import hinted
 from ._nextstat import Model, ParameterError, RawAsimov, WorkspaceError
@@ -73,7 +73,7 @@ def load_workspace(
     interpolation: Interpolation | None = None,
     mass: float | None = None,
     physics_model: str | None = None,
-    model_options: Sequence[str] = (),
+    model_options: str | Sequence[str] = (),
     keywords: Mapping[str, str] | None = None,
 ) -> Model:
     """Returns the model of a file: pyhf JSON, HS3, HistFactory XML, or a data card of Combine.
@@ -100,7 +100,7 @@ def load_workspace(
         The mass that ``$MASS`` stands for in a Combine card.
     physics_model : str, optional
         The physics model of a Combine card: ``"multiSignalModel"`` or ``"floatingXSHiggs"``.
-    model_options : sequence of str
+    model_options : str or sequence of str
         Options of the physics model, such as ``"map=.*/ggH:r_ggH[1,0,10]"``.
     keywords : dict, optional
         What ``$WORD`` stands for in a Combine card, by word.
@@ -131,10 +131,7 @@ def load_workspace(
         "patches": [path_of("patches", one) for one in ((patches,) if is_single else patches)],
         "patchset": None if patchset is None else path_of("patchset", patchset),
         "patch_name": None if patch_name is None else text("patch_name", patch_name),
-        "mass": None if mass is None else float(mass),
-        "physics_model": None if physics_model is None else text("physics_model", physics_model),
-        "model_options": [text("model_options", option) for option in model_options],
-        "keywords": [(text("keywords", word), text("keywords", value)) for word, value in (keywords or {}).items()],
+        "card": card_options(mass, physics_model, model_options, keywords),
     }
     return Model.load(files, choice_of(measurement, poi, interp_defaults, interpolation))
 
@@ -199,6 +196,30 @@ def choice_of(
         "poi": pois,
         "interp_defaults": text("interp_defaults", interp_defaults),
         "interpolation": rules,
+    }
+
+
+def card_options(
+    mass: float | None = None,
+    physics_model: str | None = None,
+    model_options: str | Sequence[str] = (),
+    keywords: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Returns what the reader of a Combine card is told, as the extension module takes it."""
+    if not (keywords is None or hasattr(keywords, "items")):
+        example = "{'CHANNEL_SET': 'tight'}"
+        raise TypeError(
+            f"`keywords` is a dictionary of what words stand for, such as {example}, "
+            f"not `{shown(keywords)}`"
+        )
+    return {
+        "mass": None if mass is None else real("mass", mass),
+        "physics_model": None if physics_model is None else text("physics_model", physics_model),
+        "model_options": names("model_options", model_options),
+        "keywords": [
+            (text("keywords", word), text("keywords", value))
+            for word, value in (keywords or {}).items()
+        ],
     }
 
 

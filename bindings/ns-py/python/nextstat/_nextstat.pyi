@@ -402,10 +402,13 @@ def combine(
     map: bytes | str | None,
     join: str | None,
     merge_channels: bool,
+    card: _Wanted,
 ) -> tuple[str, _Fields]:
     """Returns the workspace as JSON text, and the report."""
 
-def decorrelate(workspace: bytes | str, wanted: _Wanted) -> tuple[str, _Fields]:
+def decorrelate(
+    workspace: bytes | str, wanted: _Wanted, card: _Wanted
+) -> tuple[str, _Fields]:
     """Returns the workspace as JSON text, and the report."""
 
 def read_document(path: str) -> bytes: ...

@@ -156,6 +156,11 @@ pub enum SettingsError {
         /// The level.
         level: f64,
     },
+    /// A way to join workspaces for data cards, which are joined in one way only.
+    JoinOfCards {
+        /// The setting.
+        setting: Setting,
+    },
     /// A level of CLs that is a confidence level.
     LevelIsConfidence {
         /// The level.
@@ -405,6 +410,9 @@ impl SettingsError {
             }
             Self::MinosOfFixed { name } => {
                 format!("`{}` names the parameter `{name}`, which is fixed", named(&Setting::Minos))
+            }
+            Self::JoinOfCards { setting } => {
+                format!("`{}` is for other workspaces: data cards are joined in one way only", named(setting))
             }
             Self::StoredFit(error) => error.to_string(),
             Self::StoredElsewhere { setting, name } => {

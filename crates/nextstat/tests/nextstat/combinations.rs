@@ -2,10 +2,11 @@
 //! where everything is apart is as many fits.
 
 use nextstat::combination::{Combination, CombinationInput, CombinationMap, CombineRequest, combine};
-use nextstat::{Analysis, CompiledModel, FitRequest, Settings};
+use nextstat::{Analysis, CardOptions, CompiledModel, DocumentSource, Face, FitRequest, Settings};
 use ns_core::Likelihood;
 use ns_core::spec::Workspace;
 use ns_testkit::random::{Random, Shape, point, workspace};
+use ns_translate::workspace::{ChannelJoin, CorrelatedBy, WorkspaceJoin};
 use ns_translate::{pyhf, python_json};
 
 /// Returns a random workspace whose channels have names of their own.
@@ -131,4 +132,59 @@ fn provenance_names_the_workspaces_and_the_map() {
         .collect();
     assert_eq!(labels, ["A", "B"]);
     assert_eq!(yaml["nextstat_version"], env!("CARGO_PKG_VERSION"));
+}
+
+/// Returns the card of examples/combine, perhaps with a label.
+fn card(file: &str, label: Option<&str>) -> CombinationInput {
+    let path = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/combine").join(file);
+    let input = CombinationInput::load(&DocumentSource::Path(path)).expect("a card");
+    match label {
+        Some(label) => input.labelled_as(label.to_owned()),
+        None => input,
+    }
+}
+
+#[test]
+fn cards_are_joined_with_a_report_by_card() {
+    let options = CardOptions { mass: Some(125.0), ..CardOptions::default() };
+    let request = CombineRequest { card: options, ..CombineRequest::default() };
+    let made = combine(vec![card("counting.txt", Some("A")), card("templates.txt", None)], &request).expect("cards");
+    let analyses: Vec<(&str, usize)> =
+        made.report.analyses.iter().map(|analysis| (analysis.label.as_str(), analysis.channels.len())).collect();
+    assert_eq!(analyses, [("A", 2), ("ch2", 3)]);
+    assert_eq!(made.report.analyses[0].channels, ["A_low", "A_high"]);
+    let of = |name: &str| {
+        let found = made.report.parameters.iter().find(|found| found.parameter == name).expect("a parameter");
+        (found.correlated_by, found.uses.len())
+    };
+    assert_eq!(of("lumi"), (Some(CorrelatedBy::Name), 2));
+    assert_eq!(of("xs_top"), (None, 1));
+    assert_eq!(made.document()["provenance"]["card"]["mass"], 125.0);
+    assert_eq!(compiled(&made).model().channels.len(), 5);
+}
+
+#[test]
+fn a_map_combines_cards_with_other_workspaces() {
+    let map = "poi: {name: mu, parameters: {A: r, B: mu}}\nmeasurement: both\n";
+    let map = Some(CombinationMap::from_yaml(map.as_bytes()).expect("a map"));
+    let inputs = || vec![card("counting.txt", Some("A")), card("../simple.json", Some("B"))];
+    let made = combine(inputs(), &CombineRequest { map, ..CombineRequest::default() }).expect("a combination");
+    assert!(made.report.analyses[0].channels.contains(&"low".to_owned()));
+    let error = combine(inputs(), &CombineRequest::default()).expect_err("a card and another workspace");
+    assert!(error.to_string().contains("simple.json` is not a data card of Combine"), "{error}");
+}
+
+#[test]
+fn settings_of_joins_that_cards_do_not_have_are_refused() {
+    let cards = || vec![card("counting.txt", None), card("templates.txt", None)];
+    let refused = |request: CombineRequest| combine(cards(), &request).expect_err("refused").message(Face::Command);
+    let join = CombineRequest { join: WorkspaceJoin::Outer, ..CombineRequest::default() };
+    assert!(refused(join).starts_with("`--join` is for other workspaces"));
+    let merge = CombineRequest { channels: ChannelJoin::Merged, ..CombineRequest::default() };
+    assert!(refused(merge).starts_with("`--merge-channels` is for other workspaces"));
+    let options = CardOptions { mass: Some(125.0), ..CardOptions::default() };
+    let request = CombineRequest { card: options, ..CombineRequest::default() };
+    let workspaces = vec![input(&part(0, "A", SHAPE), "A"), input(&part(1, "B", SHAPE), "B")];
+    let error = combine(workspaces, &request).expect_err("no card");
+    assert!(error.to_string().contains("is for a Combine card"), "{error}");
 }

@@ -44,6 +44,11 @@ impl SourceArgs {
         named_or_piped(self.named())
     }
 
+    /// Returns how a data card is read.
+    pub(crate) fn card_options(&self) -> CardOptions {
+        self.card.options()
+    }
+
     /// Reads the workspace for a verb that rewrites it, and returns it with its name in messages.
     pub(crate) fn rewritable(&self) -> Result<(WorkspaceDocument, String), CliError> {
         let source = self.source()?;

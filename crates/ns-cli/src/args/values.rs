@@ -88,6 +88,32 @@ pub(crate) fn source() -> impl TypedValueParser<Value = DocumentSource> {
         .map(|path| if path == "-" { DocumentSource::Stdin } else { DocumentSource::Path(PathBuf::from(path)) })
 }
 
+/// A document, perhaps with a label.
+#[derive(Debug, Clone)]
+pub(crate) struct LabelledSource {
+    pub(crate) label: Option<String>,
+    pub(crate) source: DocumentSource,
+}
+
+impl From<DocumentSource> for LabelledSource {
+    fn from(source: DocumentSource) -> Self {
+        Self { label: None, source }
+    }
+}
+
+/// Parses `FILE`, `LABEL=FILE`, or `-`; a file whose name has an equals sign is one.
+pub(crate) fn labelled_source() -> impl TypedValueParser<Value = LabelledSource> {
+    source().map(|source| {
+        let DocumentSource::Path(path) = &source else { return source.into() };
+        match path.to_str().and_then(|text| text.split_once('=')) {
+            Some((label, file)) if !path.exists() => {
+                LabelledSource { label: Some(label.to_owned()), source: DocumentSource::Path(file.into()) }
+            }
+            _ => source.into(),
+        }
+    })
+}
+
 pub(crate) fn finite(text: &str) -> Result<f64, ValueError> {
     let number: f64 = text.trim().parse().map_err(|_| ValueError::NotANumber { text: text.to_owned() })?;
     if number.is_finite() { Ok(number) } else { Err(ValueError::NotFinite { text: text.to_owned() }) }

@@ -3,7 +3,7 @@
 
 use super::Command;
 use crate::args::files::Files;
-use crate::args::values::source;
+use crate::args::values::{LabelledSource, labelled_source, source};
 use crate::args::{CardArgs, named_or_piped};
 use crate::error::CliError;
 use crate::output::{OutputArgs, Reporter, combination, write_json, write_report};
@@ -11,18 +11,19 @@ use crate::status::Status;
 use clap::{Args, ValueEnum};
 use nextstat::combination::{CombinationInput, CombinationMap, CombineRequest, combine};
 use nextstat::number::counted;
+use ns_translate::DocumentSource;
 use ns_translate::workspace::{ChannelJoin, WorkspaceCounts, WorkspaceDocument, WorkspaceJoin};
-use ns_translate::{DocumentKind, DocumentSource, LabelledCard, WorkspaceText, join_cards, read_bytes};
 use std::path::PathBuf;
 
 /// Arguments of `combine`.
 #[derive(Debug, Args)]
 pub(crate) struct CombineArgs {
     /// Workspaces, plain or compressed, combined one after the other; `-` reads standard input, and
-    /// so does a missing second one; without any those whose files the map names. Data cards of
-    /// Combine, also as `LABEL=CARD`, are joined as combineCards.py joins them
-    #[arg(value_name = "WORKSPACE", value_parser = source())]
-    workspaces: Vec<DocumentSource>,
+    /// so does a missing second one; without any those whose files the map names. `LABEL=WORKSPACE`
+    /// labels one in maps and reports. Data cards of Combine are joined as combineCards.py joins
+    /// them, with labels in the names of channels
+    #[arg(value_name = "WORKSPACE", value_parser = labelled_source())]
+    workspaces: Vec<LabelledSource>,
 
     /// Correlation map, YAML or JSON: which parameters are one and which are split, and the
     /// measurement of the result
@@ -55,48 +56,19 @@ pub(crate) struct CombineArgs {
 
 impl CombineArgs {
     /// Returns the workspaces, at least two, or none if the map names them.
-    fn sources(&self) -> Result<Vec<DocumentSource>, CliError> {
+    fn inputs(&self) -> Result<Vec<CombinationInput>, CliError> {
         let mut sources = self.workspaces.clone();
         if sources.is_empty() && self.map.is_some() {
-            return Ok(sources);
-        }
-        while sources.len() < 2 {
-            sources.push(named_or_piped(None)?);
-        }
-        let from_stdin = sources.iter().chain(&self.map).filter(|source| **source == DocumentSource::Stdin);
-        if from_stdin.count() > 1 { Err(CliError::TwoFromStdin) } else { Ok(sources) }
-    }
-
-    /// Returns the data cards; none if no document is one.
-    fn cards(&self) -> Result<Vec<LabelledCard>, CliError> {
-        let cards: Vec<LabelledCard> = self.workspaces.iter().map(labelled).collect();
-        let is_card = |card: &LabelledCard| -> Result<bool, CliError> {
-            let DocumentSource::Path(path) = &card.source else { return Ok(false) };
-            // A pipe can be read only once, and what cannot be read is explained by the reader that
-            // comes next.
-            if !path.is_file() {
-                return Ok(false);
-            }
-            Ok(DocumentKind::recognize(&read_bytes(&card.source)?) == Some(DocumentKind::Card))
-        };
-        let kinds = cards.iter().map(is_card).collect::<Result<Vec<bool>, _>>()?;
-        if !kinds.contains(&true) {
             return Ok(Vec::new());
         }
-        match kinds.iter().position(|is_card| !is_card) {
-            Some(other) => Err(CliError::NotACard { name: cards[other].source.name() }),
-            None => Ok(cards),
+        while sources.len() < 2 {
+            sources.push(LabelledSource::from(named_or_piped(None)?));
         }
-    }
-
-    fn join_cards(&self, cards: &[LabelledCard]) -> Result<Status, CliError> {
-        let WorkspaceText { bytes, warnings } = join_cards(cards, &self.card.options())?;
-        let document = WorkspaceDocument::from_bytes(&bytes).map_err(|error| CliError::NotRewritable(error.into()))?;
-        write_json(&document, &self.output)?;
-        let reporter = Reporter::new(&self.output);
-        reporter.warn(&warnings);
-        reporter.note(|| counts(&document));
-        Ok(Status::Done)
+        let from_stdin = sources.iter().map(|one| &one.source).chain(&self.map);
+        if from_stdin.filter(|source| **source == DocumentSource::Stdin).count() > 1 {
+            return Err(CliError::TwoFromStdin);
+        }
+        sources.into_iter().map(input).collect()
     }
 
     fn request(&self) -> Result<CombineRequest, CliError> {
@@ -109,7 +81,7 @@ impl CombineArgs {
         };
         let channels = if self.merge_channels { ChannelJoin::Merged } else { ChannelJoin::Whole };
         let map = self.map.as_ref().map(CombinationMap::load).transpose()?;
-        Ok(CombineRequest { map, join, channels })
+        Ok(CombineRequest { map, join, channels, card: self.card.options() })
     }
 }
 
@@ -130,18 +102,14 @@ enum JoinArg {
 
 impl Command for CombineArgs {
     fn files(&self) -> Files<'_> {
-        let sources: Vec<Option<&DocumentSource>> = self.workspaces.iter().chain(&self.map).map(Some).collect();
+        let workspaces = self.workspaces.iter().map(|one| &one.source);
+        let sources: Vec<Option<&DocumentSource>> = workspaces.chain(&self.map).map(Some).collect();
         Files::of(&sources, &self.output).with_result(&self.output).writing(self.report.as_ref())
     }
 
     fn run(self) -> Result<Status, CliError> {
-        let cards = self.cards()?;
-        if !cards.is_empty() {
-            return self.join_cards(&cards);
-        }
         let request = self.request()?;
-        let load = |source: &DocumentSource| CombinationInput::load(source).map_err(CliError::NotRewritable);
-        let inputs: Vec<CombinationInput> = self.sources()?.iter().map(load).collect::<Result<_, _>>()?;
+        let inputs = self.inputs()?;
         if let Some(map) = request.map.as_ref().filter(|_| inputs.is_empty()) {
             let (read, output) = (map.files()?, self.output.output_file.as_ref());
             Files::default()
@@ -160,15 +128,12 @@ impl Command for CombineArgs {
     }
 }
 
-/// Splits `LABEL=CARD`; a file whose name has an equals sign is one.
-fn labelled(source: &DocumentSource) -> LabelledCard {
-    if let DocumentSource::Path(path) = source
-        && !path.exists()
-        && let Some((label, file)) = path.to_str().and_then(|text| text.split_once('='))
-    {
-        return LabelledCard { label: Some(label.to_owned()), source: DocumentSource::Path(file.into()) };
-    }
-    LabelledCard { label: None, source: source.clone() }
+fn input(LabelledSource { label, source }: LabelledSource) -> Result<CombinationInput, CliError> {
+    let input = CombinationInput::load(&source).map_err(CliError::NotRewritable)?;
+    Ok(match label {
+        Some(label) => input.labelled_as(label),
+        None => input,
+    })
 }
 
 /// Formats the number of channels, samples, modifiers and measurements.

@@ -92,10 +92,12 @@ impl Command for DecorrelateArgs {
 
     fn run(self) -> Result<Status, CliError> {
         let input = CombinationInput::load(&self.workspace.source()?).map_err(CliError::NotRewritable)?;
-        let made = decorrelate(input, &self.request())?;
+        let made = decorrelate(input, &self.request(), &self.workspace.card_options())?;
         write_json(&made.workspace, &self.output)?;
         write_report(&made.document(), self.report.as_deref())?;
-        Reporter::new(&self.output).note(|| counts(&made.workspace) + &combination::table(&made.report));
+        let reporter = Reporter::new(&self.output);
+        reporter.warn(&made.report.warnings);
+        reporter.note(|| counts(&made.workspace) + &combination::table(&made.report));
         Ok(Status::Done)
     }
 }

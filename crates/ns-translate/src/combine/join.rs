@@ -1,22 +1,47 @@
 //! Joins cards to one, as Combine's `combineCards.py` does: parameters of one name are one.
 //!
-//! A card of one channel gives it its label; one of several puts its label before their names.
+//! A card of one channel gives it its label; one of several puts its label before their names. The
+//! label `.` leaves the names as they are.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::card::{Card, CardChannel, Column, Effect, RateParameter, RateValue, Systematic, SystematicKind};
 use super::error::{CardError, CardProblem};
 use super::limits::Limits;
 use super::option_error::CardOptionError;
-use crate::source::{DocumentSource, read_bytes};
+use crate::source::{DocumentSource, SourceError, read_bytes};
 
 /// A card and the label of its channels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabelledCard {
-    /// The label; `None` for `ch1`, `ch2`, … by the order of the cards.
+    /// The label; `None` for `ch1`, `ch2`, … by the order of the cards, and `.` for the names that
+    /// the channels have in the card.
     pub label: Option<String>,
-    /// The card.
+    /// Where the card is; its templates are searched for beside it.
     pub source: DocumentSource,
+    /// The text of the card.
+    pub bytes: Vec<u8>,
+}
+
+impl LabelledCard {
+    /// The label that leaves the names of a card's channels as they are.
+    pub const NO_LABEL: &str = ".";
+
+    /// Reads the text of the card in `source`.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read.
+    pub fn load(label: Option<String>, source: DocumentSource) -> Result<Self, SourceError> {
+        let bytes = read_bytes(&source)?;
+        Ok(Self { label, source, bytes })
+    }
+
+    /// Returns the label of the card with this index.
+    #[must_use]
+    pub fn label_at(&self, index: usize) -> String {
+        self.label.clone().unwrap_or_else(|| format!("ch{}", index + 1))
+    }
 }
 
 /// Reads and joins `cards`.
@@ -26,17 +51,39 @@ pub(super) fn read(cards: &[LabelledCard]) -> Result<Card, CardError> {
         Joiner { card: Card::default(), processes: HashMap::new(), rates: HashMap::new(), limits: &mut limits };
     let mut labels: Vec<String> = Vec::new();
     for (index, one) in cards.iter().enumerate() {
-        let label = one.label.clone().unwrap_or_else(|| format!("ch{}", index + 1));
-        if labels.contains(&label) {
-            return Err(CardOptionError::Label { label }.into());
-        }
-        let bytes = read_bytes(&one.source)?;
+        let label = one.label_at(index);
+        require_label(&label, &labels)?;
         let mut parse_limits = Limits::default();
-        let card = super::parse(&bytes, index, &mut parse_limits)?;
+        let card = super::parse(&one.bytes, index, &mut parse_limits)?;
         joiner.append(card, &label)?;
         labels.push(label);
     }
+    require_unique_channels(&joiner.card)?;
     Ok(joiner.card)
+}
+
+/// Refuses a label that is there already, and one that makes names of channels which no card can
+/// have.
+fn require_label(label: &str, others: &[String]) -> Result<(), CardOptionError> {
+    if label.is_empty() || label.starts_with(|first: char| first.is_ascii_digit()) {
+        return Err(CardOptionError::BadLabel { label: label.to_owned() });
+    }
+    if label != LabelledCard::NO_LABEL && others.iter().any(|other| other == label) {
+        return Err(CardOptionError::Label { label: label.to_owned() });
+    }
+    Ok(())
+}
+
+/// Refuses channels of one name: cards without labels may have them.
+fn require_unique_channels(card: &Card) -> Result<(), CardError> {
+    let mut names = HashSet::new();
+    match card.channels.iter().find(|channel| !names.insert(channel.name.as_str())) {
+        None => Ok(()),
+        Some(channel) => {
+            let (what, name) = ("the channel", channel.name.clone());
+            Err(CardProblem::Twice { what, name }.at(channel.place))
+        }
+    }
 }
 
 struct Joiner<'l> {
@@ -52,7 +99,11 @@ impl Joiner<'_> {
         let (first_channel, first_column) = (self.card.channels.len(), self.card.columns.len());
         let is_single = card.channels.len() == 1;
         let renamed = |channel: &CardChannel| {
-            let name = if is_single { label.to_owned() } else { format!("{label}_{}", channel.name) };
+            let name = match (label, is_single) {
+                (LabelledCard::NO_LABEL, _) => channel.name.clone(),
+                (_, true) => label.to_owned(),
+                (_, false) => format!("{label}_{}", channel.name),
+            };
             CardChannel { name, ..channel.clone() }
         };
         self.card.channels.extend(card.channels.iter().map(renamed));

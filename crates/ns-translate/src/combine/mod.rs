@@ -66,12 +66,24 @@ pub(crate) fn read(bytes: &[u8], origin: &DocumentSource, options: &CardOptions)
     finish(&card, options, vec![folder(origin)])
 }
 
+/// Cards that were read as one.
+pub(crate) struct ReadCards {
+    pub(crate) whole: ReadCard,
+    /// The names of the channels of each card.
+    pub(crate) channels: Vec<Vec<String>>,
+}
+
 /// Reads several cards as one: the channels of each have its label before their names.
-pub(crate) fn read_joined(cards: &[LabelledCard], options: &CardOptions) -> Result<ReadCard, CardError> {
+pub(crate) fn read_joined(cards: &[LabelledCard], options: &CardOptions) -> Result<ReadCards, CardError> {
     let names: Vec<String> = cards.iter().map(|card| card.source.name()).collect();
     let folders = cards.iter().map(|card| folder(&card.source)).collect();
     let joined = join::read(cards).map_err(|error| error.in_card(&names))?;
-    finish(&joined, options, folders).map_err(|error| error.in_card(&names))
+    let mut channels = vec![Vec::new(); cards.len()];
+    for channel in &joined.channels {
+        channels[channel.place.card].push(channel.name.clone());
+    }
+    let whole = finish(&joined, options, folders).map_err(|error| error.in_card(&names))?;
+    Ok(ReadCards { whole, channels })
 }
 
 /// Parses the card in `bytes`, which is the one with index `index`.

@@ -56,6 +56,12 @@ pub enum CardOptionError {
         /// The label.
         label: String,
     },
+    /// A label that names of channels cannot begin with.
+    #[error("`{label}` cannot be the label of a card")]
+    BadLabel {
+        /// The label.
+        label: String,
+    },
     /// Options for cards with a document that is not a card.
     #[error("a mass, a physics model or a keyword is for a Combine card, and the document is {found}")]
     NotACard {
@@ -71,6 +77,10 @@ impl CardOptionError {
                 let name = name.rsplit(':').next().unwrap_or(name);
                 Some(meant_or_known(name, super::physics::MODELS.iter().copied(), "there are"))
             }
+            Self::BadLabel { .. } => Some(
+                "names of channels begin with it, and must not begin with a digit; `.` leaves them as they are"
+                    .to_owned(),
+            ),
             Self::NoModel { .. } => Some("`-P multiSignalModel` or `-P floatingXSHiggs` chooses one".to_owned()),
             _ => None,
         }

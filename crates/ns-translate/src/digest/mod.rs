@@ -85,6 +85,18 @@ pub(crate) fn digest_of_canonical(canonical: &str, algorithm: DigestAlgorithm) -
     }
 }
 
+/// Returns the SHA-256 digest of bytes that are no JSON.
+///
+/// ```
+/// // printf abc | sha256sum
+/// let digest = ns_translate::digest::sha256_of_bytes(b"abc");
+/// assert_eq!(digest, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+/// ```
+#[must_use]
+pub fn sha256_of_bytes(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
 /// Returns the SHA-256 digest of numbers: of the bytes of little-endian doubles.
 ///
 /// ```

@@ -23,7 +23,7 @@ mod uses;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use ns_core::spec::ModifierKind;
 use serde::{Serialize, Serializer};
@@ -165,6 +165,23 @@ impl WorkspaceDocument {
             modifiers: self.modifiers().count(),
             measurements: self.measurements.len(),
         }
+    }
+
+    /// Returns the part of the workspace with these channels, and the settings of the parameters
+    /// that they use.
+    #[must_use]
+    pub fn part(&self, channels: &[String]) -> Self {
+        let mut part = self.clone();
+        part.channels.retain(|channel| channels.contains(&channel.name));
+        part.observations.retain(|observation| channels.contains(&observation.name));
+        let used: HashSet<String> = part.names(WorkspacePart::Modifier).into_iter().map(str::to_owned).collect();
+        for Measurement { config, .. } in &mut part.measurements {
+            config.parameters.retain(|setting| used.contains(&setting.name));
+            if !used.contains(&config.poi) {
+                config.poi.clear();
+            }
+        }
+        part
     }
 
     fn samples(&self) -> impl Iterator<Item = &Sample> {

@@ -149,18 +149,39 @@ fn physics_models_scale_processes() {
     assert!(error.to_string().contains("is for a Combine card"), "{error}");
 }
 
+/// Returns the card of examples/combine with a label.
+fn card(label: &str, file: &str) -> LabelledCard {
+    let source = DocumentSource::Path(folder().join(file));
+    LabelledCard::load(Some(label.to_owned()), source).expect("readable")
+}
+
 #[test]
 fn joined_cards_share_parameters_by_name() {
-    let card = |label: &str| LabelledCard {
-        label: Some(label.to_owned()),
-        source: DocumentSource::Path(folder().join("counting.txt")),
-    };
-    let joined = join_cards(&[card("x"), card("y")], &CardOptions::default()).expect("readable");
-    let workspace = pyhf::read_workspace(&joined.bytes).expect("a workspace");
-    let joined = compile(&workspace, &CompileOptions::default()).expect("a model");
+    let joined = join_cards(&[card("x", "counting.txt"), card("y", "counting.txt")], &CardOptions::default());
+    let joined = joined.expect("readable");
+    let workspace = pyhf::read_workspace(&joined.text.bytes).expect("a workspace");
+    let model_of_both = compile(&workspace, &CompileOptions::default()).expect("a model");
     let one = model("counting.txt");
-    assert_eq!(joined.channels, ["x_high", "x_low", "y_high", "y_low"]);
-    assert_eq!(joined.parameters.names, one.parameters.names);
-    let twice = join_cards(&[card("x"), card("x")], &CardOptions::default()).expect_err("one label");
-    assert_eq!(full_message(&twice), "two cards have the label `x`");
+    assert_eq!(model_of_both.channels, ["x_high", "x_low", "y_high", "y_low"]);
+    assert_eq!(model_of_both.parameters.names, one.parameters.names);
+    assert_eq!(joined.channels, [["x_low", "x_high"], ["y_low", "y_high"]]);
+}
+
+#[test]
+fn labels_of_joined_cards_make_names_that_cards_may_have() {
+    let joined = |labels: [&str; 2]| {
+        let cards = [card(labels[0], "counting.txt"), card(labels[1], "counting.txt")];
+        join_cards(&cards, &CardOptions::default()).map(|joined| joined.channels).map_err(|error| full_message(&error))
+    };
+    assert_eq!(joined([".", "y"]), Ok(vec![vec!["low".into(), "high".into()], vec!["y_low".into(), "y_high".into()]]));
+    for (labels, message) in [
+        (["x", "x"], "two cards have the label `x`"),
+        (["", "y"], "`` cannot be the label of a card"),
+        (["1", "y"], "`1` cannot be the label of a card"),
+        (["7TeV", "y"], "`7TeV` cannot be the label of a card"),
+    ] {
+        assert_eq!(joined(labels), Err(message.to_owned()));
+    }
+    let twice = joined([".", "."]).expect_err("one name");
+    assert!(twice.ends_with("the channel `low` is there twice at line 6, column 15"), "{twice}");
 }
