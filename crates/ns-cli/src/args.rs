@@ -4,6 +4,7 @@ pub(crate) mod card;
 mod combine_flags;
 pub(crate) mod device;
 pub(crate) mod files;
+mod frozen;
 mod ignored;
 mod model;
 mod setup;

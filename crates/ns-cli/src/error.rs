@@ -144,6 +144,12 @@ pub(crate) enum CliError {
     /// Toys by Combine's flag, which has only its expected data here.
     #[error("`-t {n}` throws toys in Combine; here `-t` takes -1 only, for expected data")]
     CombineToys { n: i64 },
+    /// A flag of Combine where there are several models.
+    #[error("`{flag}` is for one model, and every patch makes another one")]
+    OneModelOnly { flag: &'static str },
+    /// A signal strength of expected data for several parameters of interest.
+    #[error("`--expectSignal` is one signal strength, and the parameters of interest are {}", .names.join(", "))]
+    ExpectSignalOfSeveral { names: Vec<String> },
     /// A range of the parameter of interest of a model that has none.
     #[error("`--rMin` and `--rMax` are the range of the parameter of interest, and the model has none")]
     RangeWithoutPoi,
@@ -224,6 +230,10 @@ impl CliError {
             Self::Table { error, .. } | Self::ResultTable(error) => error.hint(Face::Command),
             Self::NotAPage(error) => Some(error.hint()),
             Self::CombineToys { .. } => Some("`nextstat toys` throws toys".to_owned()),
+            Self::ExpectSignalOfSeveral { names } => Some(format!(
+                "`--setParameters {}=1,…` gives each a value",
+                names.first().map_or("NAME", String::as_str)
+            )),
             Self::RangeWithoutPoi => Some("`--bounds NAME=LO:HI` is the range of any parameter".to_owned()),
             Self::NoDocument => Some("name a file, or `-` for standard input".to_owned()),
             Self::NotByToys { .. } => Some("`nextstat hypotest-toys` has the options of tests by toys".to_owned()),

@@ -31,6 +31,7 @@ pub enum Setting {
     Data,
     FitChannels,
     Fixed,
+    FreezeParameters,
     Init,
     Join,
     Mask,
@@ -41,6 +42,8 @@ pub enum Setting {
     PoiUncertainty,
     Mu,
     Seed,
+    SetParameterRanges,
+    SetParameters,
 }
 
 impl Setting {
@@ -57,6 +60,7 @@ impl Setting {
             Self::Data => ["--data", "data"],
             Self::FitChannels => ["--fit-channels", "fit_channels"],
             Self::Fixed => ["--fix", "fixed"],
+            Self::FreezeParameters => ["--freezeParameters", "fixed"],
             Self::Init => ["--init", "init"],
             Self::Join => ["--join", "join"],
             Self::Mask => ["--mask", "mask"],
@@ -67,6 +71,8 @@ impl Setting {
             Self::PoiUncertainty => ["--poi-uncertainty", "poi_uncertainty"],
             Self::Mu => ["--mu", "mu"],
             Self::Seed => ["--seed", "seed"],
+            Self::SetParameterRanges => ["--setParameterRanges", "bounds"],
+            Self::SetParameters => ["--setParameters", "params"],
         };
         face.either(command, library)
     }

@@ -2,12 +2,16 @@
 //!
 //! `--setParameters` sets where fits start in Combine, and what is constant; here it gives frozen
 //! parameters their values, those of `-t -1` the values at which data are expected, and masks.
+//! Combine passes over names that the model does not have; here they are errors.
 
 use clap::Args;
-use nextstat::settings::{AsimovPoi, AsimovPoint};
+use nextstat::error::{Setting, SettingsError};
+use nextstat::settings::{AsimovPoi, AsimovPoint, elements};
 use nextstat::{CompiledModel, DataSource, Settings};
+use ns_core::similar_name;
 
-use super::values::{Assignment, assignment, finite};
+use super::frozen::{FrozenParameters, frozen};
+use super::values::{Assignment, Range, assignment, combine_range, finite};
 use crate::error::CliError;
 use crate::output::reporter;
 
@@ -19,15 +23,22 @@ pub(crate) struct CombineFlags {
     #[arg(long = "setParameters", value_name = "NAME=VALUE,…", value_delimiter = ',', value_parser = assignment, help_heading = "Combine's flags")]
     set_parameters: Vec<Assignment>,
 
-    /// Parameters that are fixed where they start, or where `--setParameters` sets them
-    #[arg(long = "freezeParameters", value_name = "NAME,…", value_delimiter = ',', help_heading = "Combine's flags")]
-    freeze_parameters: Vec<String>,
+    /// Parameters that are fixed where they start, or where `--setParameters` sets them: names,
+    /// `allConstrainedNuisances`, and regular expressions for names of constrained parameters
+    /// (`rgx{…}`) and of all (`var{…}`)
+    #[arg(long = "freezeParameters", value_name = "NAME,…", value_parser = frozen, help_heading = "Combine's flags")]
+    freeze_parameters: Vec<FrozenParameters>,
+
+    /// Ranges of parameters, as in Combine
+    #[arg(long = "setParameterRanges", value_name = "NAME=LO,HI:…", value_delimiter = ':', value_parser = combine_range, help_heading = "Combine's flags")]
+    set_parameter_ranges: Vec<Range>,
 
     /// `-1` for the data expected with the signal strength of `--expectSignal`
     #[arg(short = 't', value_name = "-1", allow_hyphen_values = true, help_heading = "Combine's flags")]
     combine_toys: Option<i64>,
 
-    /// Signal strength of the data expected with `-t -1`; 0 if not given, as in Combine
+    /// Signal strength of the data expected with `-t -1`; without it that of `--setParameters`,
+    /// else 0, as in Combine
     #[arg(long = "expectSignal", value_name = "R", value_parser = finite, allow_hyphen_values = true, requires = "combine_toys", help_heading = "Combine's flags")]
     expect_signal: Option<f64>,
 
@@ -41,46 +52,116 @@ pub(crate) struct CombineFlags {
 }
 
 impl CombineFlags {
-    fn value(&self, name: &str) -> Option<f64> {
-        self.set_parameters.iter().rev().find(|one| one.name == name).map(|one| one.value)
+    /// Refuses flags where there is no single model that they are about.
+    pub(crate) fn require_none(&self) -> Result<(), CliError> {
+        let given = [
+            ("--setParameters", !self.set_parameters.is_empty()),
+            ("--freezeParameters", !self.freeze_parameters.is_empty()),
+            ("--setParameterRanges", !self.set_parameter_ranges.is_empty()),
+            ("-t", self.combine_toys.is_some()),
+            ("--rMin", self.r_min.is_some()),
+            ("--rMax", self.r_max.is_some()),
+        ];
+        match given.into_iter().find(|(_, is_given)| *is_given) {
+            Some((flag, _)) => Err(CliError::OneModelOnly { flag }),
+            None => Ok(()),
+        }
     }
 
-    /// Adds to `settings` what needs no model: the data, masks, and values of frozen parameters.
-    pub(crate) fn add(&self, settings: Settings) -> Result<Settings, CliError> {
+    /// Adds to `settings` what the flags say about `model`.
+    pub(crate) fn add(&self, mut settings: Settings, model: &CompiledModel) -> Result<Settings, CliError> {
         let is_asimov = match self.combine_toys {
             None => false,
             Some(-1) => true,
             Some(n) => return Err(CliError::CombineToys { n }),
         };
-        let mut settings = settings;
-        let mut expected = Vec::new();
-        for Assignment { name, value } in &self.set_parameters {
-            match name.strip_prefix("mask_") {
-                Some(channel) if *value != 0.0 => settings.mask.push(channel.to_owned()),
-                Some(_) => {}
-                None if self.freeze_parameters.contains(name) => settings.fixed.push((name.clone(), *value)),
-                None if is_asimov => expected.push((name.clone(), *value)),
-                None => reporter::warning(&format!(
-                    "`--setParameters {name}={value}` says where fits start: it has no effect on results here"
-                )),
-            }
+        let mut values = self.values(&mut settings, model)?;
+        let frozen = self.frozen(&settings, model)?;
+        let parameters = &model.model().parameters;
+        for &i in &frozen {
+            let value = values.iter().find(|(set, _)| *set == i).map_or(parameters.init[i], |(_, value)| *value);
+            settings.fixed.push((parameters.names[i].clone(), value));
         }
         if is_asimov {
-            let poi = AsimovPoi::At(self.expect_signal.unwrap_or(0.0));
-            settings.data = DataSource::Asimov(AsimovPoint { fit: None, poi, parameters: expected });
+            settings.data = self.expected(&mut values, model)?;
+        } else {
+            for (i, value) in values.iter().filter(|(i, _)| !frozen.contains(i)) {
+                reporter::warning(&format!(
+                    "`--setParameters {}={value}` says where fits start: it has no effect on results here",
+                    parameters.names[*i]
+                ));
+            }
         }
+        self.add_ranges(&mut settings, model)?;
         Ok(settings)
     }
 
-    /// Adds to `settings` what is taken from the model: where frozen parameters start, and the
-    /// other end of a range.
-    pub(crate) fn add_of_model(&self, settings: Settings, model: &CompiledModel) -> Result<Settings, CliError> {
-        let mut settings = settings;
+    /// Returns the values that `--setParameters` gives parameters, and adds its masks to
+    /// `settings`.
+    fn values(&self, settings: &mut Settings, model: &CompiledModel) -> Result<Vec<(usize, f64)>, CliError> {
+        let mut values: Vec<(usize, f64)> = Vec::new();
+        for Assignment { name, value } in &self.set_parameters {
+            if let Some(channel) = name.strip_prefix("mask_") {
+                require_channel(channel, model)?;
+                if *value != 0.0 {
+                    settings.mask.push(channel.to_owned());
+                }
+                continue;
+            }
+            for i in elements(&model.model().parameters, Setting::SetParameters, name)? {
+                // The last value counts.
+                values.retain(|(set, _)| *set != i);
+                values.push((i, *value));
+            }
+        }
+        Ok(values)
+    }
+
+    /// Returns the parameters that are frozen, but for those that `--fix` gives a value.
+    fn frozen(&self, settings: &Settings, model: &CompiledModel) -> Result<Vec<usize>, CliError> {
         let parameters = &model.model().parameters;
-        for name in self.freeze_parameters.iter().filter(|name| self.value(name).is_none()) {
-            // An unknown name keeps a value, so that the settings name it as unknown.
-            let start = parameters.index_of(name).map_or(0.0, |index| parameters.init[index]);
-            settings.fixed.push((name.clone(), start));
+        let mut fixed = Vec::new();
+        for (name, _) in &settings.fixed {
+            fixed.extend(elements(parameters, Setting::Fixed, name)?);
+        }
+        let mut found: Vec<usize> = Vec::new();
+        for i in FrozenParameters::resolve(&self.freeze_parameters, model)? {
+            if !fixed.contains(&i) && !found.contains(&i) {
+                found.push(i);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the data expected with `-t -1`, where the parameters have these `values`.
+    fn expected(&self, values: &mut Vec<(usize, f64)>, model: &CompiledModel) -> Result<DataSource, CliError> {
+        let (parameters, pois) = (&model.model().parameters, &model.model().pois);
+        if self.expect_signal.is_some() && pois.len() > 1 {
+            let names = pois.iter().map(|&poi| parameters.names[poi].clone()).collect();
+            return Err(CliError::ExpectSignalOfSeveral { names });
+        }
+        let is_poi_set = values.iter().any(|(i, _)| model.model().poi() == Some(*i));
+        let poi = match self.expect_signal {
+            Some(r) if is_poi_set => {
+                reporter::warning(
+                    "`--expectSignal` and `--setParameters` give the signal strength a value: the former counts",
+                );
+                values.retain(|(i, _)| model.model().poi() != Some(*i));
+                AsimovPoi::At(r)
+            }
+            Some(r) => AsimovPoi::At(r),
+            None if is_poi_set || (pois.len() > 1 && !values.is_empty()) => AsimovPoi::Initial,
+            None => AsimovPoi::At(0.0),
+        };
+        let named = values.iter().map(|&(i, value)| (parameters.names[i].clone(), value)).collect();
+        Ok(DataSource::Asimov(AsimovPoint { fit: None, poi, parameters: named }))
+    }
+
+    fn add_ranges(&self, settings: &mut Settings, model: &CompiledModel) -> Result<(), CliError> {
+        let parameters = &model.model().parameters;
+        for Range { name, bounds } in &self.set_parameter_ranges {
+            elements(parameters, Setting::SetParameterRanges, name)?;
+            settings.bounds.push((name.clone(), *bounds));
         }
         if self.r_min.is_some() || self.r_max.is_some() {
             let poi = model.model().poi().ok_or(CliError::RangeWithoutPoi)?;
@@ -88,6 +169,17 @@ impl CombineFlags {
             let high = self.r_max.unwrap_or(parameters.upper[poi]);
             settings.bounds.push((parameters.names[poi].clone(), [low, high]));
         }
-        Ok(settings)
+        Ok(())
     }
+}
+
+/// Refuses a mask of a channel that there is not.
+fn require_channel(name: &str, model: &CompiledModel) -> Result<(), CliError> {
+    let channels = &model.model().channels;
+    if channels.iter().any(|channel| channel == name) {
+        return Ok(());
+    }
+    let similar = similar_name(name, channels.iter().map(String::as_str)).map(str::to_owned);
+    let (setting, name) = (Setting::SetParameters, name.to_owned());
+    Err(SettingsError::UnknownChannel { setting, name, similar }.into())
 }

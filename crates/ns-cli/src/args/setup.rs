@@ -175,15 +175,21 @@ impl SetupArgs {
 
     fn resolved(&self, settings: &Settings) -> Result<Analysis, CliError> {
         let model = self.model.model()?;
-        let settings = self.combine.add_of_model(settings.clone(), &model)?;
+        let settings = self.combine.add(settings.clone(), &model)?;
         let analysis = Analysis::new(&model, &settings)?;
         analysis.data_warnings().iter().for_each(|warning| reporter::warning(warning));
         Ok(analysis)
     }
 
-    /// Returns the settings, with all threads and on the CPU.
-    pub(crate) fn settings(&self) -> Result<Settings, CliError> {
-        self.combine.add(Settings {
+    /// Returns the settings for several models, with all threads and on the CPU.
+    pub(crate) fn settings_of_several(&self) -> Result<Settings, CliError> {
+        self.combine.require_none()?;
+        self.settings()
+    }
+
+    /// Returns the settings without those of Combine's flags, with all threads and on the CPU.
+    fn settings(&self) -> Result<Settings, CliError> {
+        Ok(Settings {
             data: self.data()?,
             fit_channels: self.fit_channels.clone(),
             mask: self.mask.clone(),

@@ -207,6 +207,14 @@ pub(crate) fn range(text: &str) -> Result<Range, ValueError> {
     range_of(name, lower, upper)
 }
 
+/// Parses `NAME=LO,HI`, as Combine writes a range.
+pub(crate) fn combine_range(text: &str) -> Result<Range, ValueError> {
+    let form = |name| ValueError::Form { form: "NAME=LO,HI", example: format!("{name}=0,10") };
+    let (name, ends) = split(text).ok_or_else(|| form("r"))?;
+    let (lower, upper) = ends.split_once(',').ok_or_else(|| form(name))?;
+    range_of(name, lower, upper)
+}
+
 fn range_of(name: &str, lower: &str, upper: &str) -> Result<Range, ValueError> {
     let (lower, upper) = (finite(lower)?, finite(upper)?);
     if lower >= upper {

@@ -42,8 +42,11 @@ impl GridArgs<'_> {
         let grid = SignalGrid::load(&input.workspace.source()?, &DocumentSource::Path(path))?;
         let reporter = Reporter::new(output);
         let progress = Progress::new(reporter, "patches");
-        let request =
-            GridRequest { options: &setup.model.options()?, settings: &setup.settings()?, face: Face::Command };
+        let request = GridRequest {
+            options: &setup.model.options()?,
+            settings: &setup.settings_of_several()?,
+            face: Face::Command,
+        };
         let answer = grid.every_patch(&request, ExecutionContext::new(threads.count(), &progress), question)?;
         drop(progress);
 
