@@ -1,6 +1,7 @@
 //! The built command, run as its users run it: what it writes, what it says, how it exits.
 
 mod combinations;
+mod combine_cards;
 mod commands;
 mod devices;
 mod docs;
