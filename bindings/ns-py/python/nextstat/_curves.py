@@ -254,8 +254,10 @@ def ranking_wanted(
     minos: bool,
 ) -> dict[str, Any]:
     """Returns a ranking as the extension module takes it."""
-    if isinstance(groups, (str, list, tuple)):
-        patterns = [(name, []) for name in names("groups", groups)]
+    chosen = [groups] if isinstance(groups, str) else groups
+    # Patterns need the name of a group.
+    if isinstance(chosen, (list, tuple)) and not any("*" in str(name) for name in chosen):
+        patterns: list[tuple[str, list[str]]] = [(name, []) for name in names("groups", chosen)]
     else:
         patterns = group_patterns(groups, "{'jets': 'jes_*'}")
     wanted = names("methods", methods)
