@@ -11,6 +11,7 @@ use super::edits::EditReader;
 use super::error::{CardError, CardProblem};
 use super::header::Declared;
 use super::limits::Limits;
+use super::numbers::{ordered, positive};
 use super::rates;
 use super::words::{Line, Word};
 
@@ -256,11 +257,8 @@ fn effect(word: Word<'_>, kind: &SystematicKind) -> Result<Effect, CardError> {
         if !takes_two {
             return Err(CardProblem::TwoValues { word: word.text.to_owned(), kind: kind.word() }.at(word.place));
         }
-        let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
-        return match (number(low), number(high)) {
-            (Some(low), Some(high)) => Ok(Effect::LowHigh([low, high])),
-            _ => Err(word.unexpected("two positive numbers with a slash")),
-        };
+        let pair = positive(low, high).map(Effect::LowHigh);
+        return pair.ok_or_else(|| word.unexpected("two positive numbers with a slash"));
     }
     let value = word.number(WANTED)?;
     if value < 0.0 && *kind != SystematicKind::TruncatedGaussian {
@@ -303,9 +301,5 @@ pub(super) fn range(word: Word<'_>) -> Result<[f64; 2], CardError> {
     const WANTED: &str = "a range such as `[0,5]`";
     let inside = word.text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     let (low, high) = inside.and_then(|inside| inside.split_once(',')).ok_or_else(|| word.unexpected(WANTED))?;
-    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
-    match (number(low), number(high)) {
-        (Some(low), Some(high)) if low < high => Ok([low, high]),
-        _ => Err(word.unexpected(WANTED)),
-    }
+    ordered(low, high).ok_or_else(|| word.unexpected(WANTED))
 }

@@ -238,6 +238,15 @@ impl ShapeKind {
 }
 
 impl Effect {
+    /// Returns the factors at -1σ and +1σ.
+    pub(super) fn factors(self) -> [f64; 2] {
+        match self {
+            Self::None => [1.0, 1.0],
+            Self::Value(kappa) => [1.0 / kappa, kappa],
+            Self::LowHigh(pair) => pair,
+        }
+    }
+
     /// Returns whether it changes nothing.
     pub(super) fn is_null(self, kind: &SystematicKind) -> bool {
         match self {

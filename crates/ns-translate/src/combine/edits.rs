@@ -8,6 +8,7 @@ use regex_lite::Regex;
 use super::card::{Card, Effect, ShapeKind, Systematic, SystematicKind};
 use super::error::{CardError, CardProblem};
 use super::limits::Limits;
+use super::numbers::positive;
 use super::patterns::{NamePattern, escaped_plus};
 use super::words::{CardPlace, Line, Word};
 
@@ -210,9 +211,7 @@ impl<'c, 'a> EditReader<'c, 'a> {
             let value = word.number(WANTED)?;
             return Ok(if value == 0.0 { Effect::None } else { Effect::Value(value) });
         };
-        let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
-        let pair = number(low).zip(number(high)).map(|(low, high)| Effect::LowHigh([low, high]));
-        pair.ok_or_else(|| word.unexpected(WANTED))
+        positive(low, high).map(Effect::LowHigh).ok_or_else(|| word.unexpected(WANTED))
     }
 
     fn change_kind(&mut self) -> Result<(), CardError> {
@@ -434,16 +433,11 @@ fn in_quadrature(kind: &SystematicKind, one: Effect, two: Effect) -> Result<Effe
         let sum = one.ln().hypot(two.ln()).exp();
         Ok(if one > 1.0 { sum } else { 1.0 / sum })
     };
-    let pair = |effect: Effect| match effect {
-        Effect::Value(value) => [1.0 / value, value],
-        Effect::LowHigh(pair) => pair,
-        Effect::None => [1.0, 1.0],
-    };
     match (one, two) {
         (Effect::Value(one), Effect::Value(two)) => sum(one, two).map(Effect::Value),
         (Effect::None, other) | (other, Effect::None) => Ok(other),
         _ => {
-            let (one, two) = (pair(one), pair(two));
+            let (one, two) = (one.factors(), two.factors());
             Ok(Effect::LowHigh([sum(one[0], two[0])?, sum(one[1], two[1])?]))
         }
     }

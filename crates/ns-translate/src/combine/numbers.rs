@@ -1,4 +1,5 @@
-//! Numbers as Combine passes them through text: six digits, or six decimals.
+//! Numbers as Combine passes them through text, with six digits or six decimals, and pairs of
+//! numbers as cards and options write them.
 
 /// Returns `value` rounded to six significant digits, as C writes it with `%g`.
 pub(super) fn six_digits(value: f64) -> f64 {
@@ -8,6 +9,19 @@ pub(super) fn six_digits(value: f64) -> f64 {
 /// Returns `value` rounded to six decimals, as C writes it with `%f`.
 pub(super) fn six_decimals(value: f64) -> f64 {
     format!("{value:.6}").parse().unwrap_or(value)
+}
+
+/// Reads two positive numbers.
+pub(super) fn positive(low: &str, high: &str) -> Option<[f64; 2]> {
+    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
+    Some([number(low)?, number(high)?])
+}
+
+/// Reads the ends of a range, the lower one first.
+pub(super) fn ordered(low: &str, high: &str) -> Option<[f64; 2]> {
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+    let ends = [number(low)?, number(high)?];
+    (ends[0] < ends[1]).then_some(ends)
 }
 
 #[cfg(test)]

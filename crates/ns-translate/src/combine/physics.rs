@@ -79,10 +79,3 @@ impl Physics {
         Ok(Self { parameters: vec![r], formulas: Vec::new(), scales: (0..card.columns.len()).map(scale).collect() })
     }
 }
-
-/// Returns the two numbers of a range, the lower one first.
-fn range(low: &str, high: &str) -> Option<[f64; 2]> {
-    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
-    let ends = [number(low)?, number(high)?];
-    (ends[0] < ends[1]).then_some(ends)
-}

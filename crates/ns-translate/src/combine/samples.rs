@@ -329,11 +329,7 @@ fn scale(morphed: &mut Morphed, factor: f64) {
 
 /// Returns the factors at -1σ and +1σ of an effect.
 fn low_high(effect: Effect) -> Ends<f64> {
-    let [low, high] = match effect {
-        Effect::None => [1.0, 1.0],
-        Effect::Value(kappa) => [1.0 / kappa, kappa],
-        Effect::LowHigh(pair) => pair,
-    };
+    let [low, high] = effect.factors();
     Ends { low, high }
 }
 

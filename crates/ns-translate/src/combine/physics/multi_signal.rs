@@ -2,8 +2,9 @@
 
 use regex_lite::Regex;
 
-use super::{ModelFormula, ModelParameter, Physics, YieldScale, range};
+use super::{ModelFormula, ModelParameter, Physics, YieldScale};
 use crate::combine::card::{Card, ColumnName};
+use crate::combine::numbers::ordered;
 use crate::combine::option_error::CardOptionError;
 use crate::combine::patterns::beginning;
 
@@ -118,7 +119,7 @@ fn parameter(name: &str, text: &str) -> Option<ModelParameter> {
     let start = parts[0].trim().parse::<f64>().ok().filter(|start| start.is_finite())?;
     let range = match parts[..] {
         [_] => None,
-        [_, low, high] => Some(range(low, high)?),
+        [_, low, high] => Some(ordered(low, high)?),
         _ => return None,
     };
     let is_within = range.is_none_or(|[low, high]| (low..=high).contains(&start));

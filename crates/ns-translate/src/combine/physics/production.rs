@@ -3,8 +3,9 @@
 //! The name of a signal is its production, and perhaps its decay: `ggH`, `ggH_hgg`. Which strength
 //! scales which production was taken from Combine's `PhysicsModel.py`.
 
-use super::{ModelParameter, Physics, YieldScale, range};
+use super::{ModelParameter, Physics, YieldScale};
 use crate::combine::card::{Card, ColumnName};
+use crate::combine::numbers::ordered;
 use crate::combine::option_error::CardOptionError;
 
 const MODEL: &str = "floatingXSHiggs";
@@ -77,7 +78,7 @@ impl FloatingProduction {
         let strength = key.strip_suffix("Range")?;
         let (low, high) = value.split_once(':')?;
         let (_, ends) = self.ranges.iter_mut().find(|(name, _)| *name == strength)?;
-        *ends = range(low, high)?;
+        *ends = ordered(low, high)?;
         Some(())
     }
 
