@@ -233,6 +233,7 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
             .chain(impossible)
             .chain(undetermined)
             .chain(self.at_end())
+            .chain(self.asimov_outside_range())
             .chain(self.outside_range(mu))
             .chain(self.several_minima())
             .chain(self.ambiguous())
@@ -290,6 +291,15 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
         (end != 0.0).then(|| {
             format!("the best fit of `{name}` is at the end of its range, {end}; a wider range gives another one")
         })
+    }
+
+    /// Returns a warning if the Asimov data set is made for a value outside the range.
+    fn asimov_outside_range(&self) -> Option<String> {
+        let (mu, domain) = (self.asimov_mu, self.observed.domain());
+        let (lower, upper) = (domain.lower[self.poi], domain.upper[self.poi]);
+        let name = &self.observed.model().parameters.names[self.poi];
+        (!(lower..=upper).contains(&mu))
+            .then(|| format!("the Asimov data set is made for `{name}` = {mu}, outside its range, {lower} to {upper}"))
     }
 
     fn outside_range(&self, mu: Option<f64>) -> Option<String> {

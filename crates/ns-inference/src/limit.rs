@@ -399,19 +399,29 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
         let expected = expected.iter().enumerate().map(|(i, root)| (name(i), *root));
         let all: Vec<(String, Root)> =
             std::iter::once(("the observed limit".to_owned(), observed)).chain(expected).collect();
-        let is_outside = |root: &Root| matches!(root, Root::At(mu) if *mu > range[1]);
-        let outside: Vec<&str> =
-            all.iter().filter(|(_, root)| is_outside(root)).map(|(what, _)| what.as_str()).collect();
-        let outside = (!outside.is_empty()).then(|| {
-            let verb = if outside.len() == 1 { "lies" } else { "lie" };
-            format!("{} {verb} above the range of `{parameter}`, which ends at {}", outside.join(", "), range[1])
-        });
+        let outside = [
+            outside(&all, |mu| mu > range[1], &format!("above the range of `{parameter}`, which ends at {}", range[1])),
+            outside(
+                &all,
+                |mu| mu < range[0],
+                &format!("below the range of `{parameter}`, which starts at {}", range[0]),
+            ),
+        ];
         let missing = all.iter().zip(&self.failures).filter_map(|((what, root), failure)| {
             Some(format!("{what} was not found: {}", reason(*root, failure.as_deref())?))
         });
         let unsettled = self.is_unsettled.then(|| UNSETTLED.to_owned());
-        missing.chain(outside).chain(unsettled).collect()
+        missing.chain(outside.into_iter().flatten()).chain(unsettled).collect()
     }
+}
+
+/// Returns a sentence that says of the limits that are `outside` the range that they lie at `place`;
+/// `None` if there are none.
+fn outside(limits: &[(String, Root)], outside: impl Fn(f64) -> bool, place: &str) -> Option<String> {
+    let is_outside = |root: &Root| matches!(root, Root::At(mu) if outside(*mu));
+    let found: Vec<&str> = limits.iter().filter(|(_, root)| is_outside(root)).map(|(what, _)| what.as_str()).collect();
+    let verb = if found.len() == 1 { "lies" } else { "lie" };
+    (!found.is_empty()).then(|| format!("{} {verb} {place}", found.join(", ")))
 }
 
 /// Returns why there is no limit, after `failure`.

@@ -336,6 +336,20 @@ fn a_failed_fit_returns_no_numbers() {
 }
 
 #[test]
+fn limits_outside_the_range_of_the_parameter_are_said_to_be() {
+    // A signal of 2000 events on 50 is excluded at a hundredth of it.
+    let model = on_off(2000.0, 50.0, 5.0, 60.0, [0.9, 1.1]);
+    let mut likelihood = CpuLikelihood::new(&model);
+    let poi = model.poi().expect("one");
+    let options = FitOptions::default();
+    let found = limit(&mut Problem::new(&model, &mut likelihood, &options), poi, LimitOptions::default());
+    let said = |text: &str| found.warnings.iter().any(|warning| warning.contains(text));
+    assert!(said("the Asimov data set is made for `mu` = 0, outside its range, 0.9 to 1.1"), "{found:?}");
+    let is_below = found.expected.iter().flatten().any(|limit| *limit < 0.9);
+    assert_eq!(said("below the range of `mu`, which starts at 0.9"), is_below, "{found:?}");
+}
+
+#[test]
 fn values_of_a_grid_that_cannot_be_tested_are_counted() {
     let model = disappearance();
     let (poi, wanted) = (model.poi().expect("one"), LimitOptions { level: 0.3, ..LimitOptions::default() });
