@@ -188,3 +188,16 @@ fn the_result_is_a_workspace_and_the_report_has_every_parameter() {
     }
     assert!(n_made > 20, "{n_made} of 40 were combined");
 }
+
+#[test]
+fn a_map_with_a_range_without_values_is_refused_with_its_place() {
+    let map = |range: &str| {
+        let text = format!("settings:\n- name: mu\n  bounds: [[-1, 1], {range}]\n");
+        CorrelationMap::from_bytes(text.as_bytes(), MapSyntax::Yaml).map(|_| ()).map_err(|error| error.to_string())
+    };
+    let said = "the bounds of `mu` are [20, -5]; the first must be below the second, at `/settings/0/bounds/1`";
+    let error = map("[20, -5]").expect_err("a range without a value");
+    assert!(error.starts_with(said), "{error}");
+    assert!(map("[2, 2]").is_err());
+    assert_eq!(map("[-5, 20]"), Ok(()));
+}

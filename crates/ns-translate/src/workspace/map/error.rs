@@ -295,6 +295,14 @@ pub enum MapProblem {
         /// The value in each, as JSON.
         values: [String; 2],
     },
+    /// A range whose first end is not below the second.
+    #[error("the bounds of `{name}` are [{}, {}]; the first must be below the second", .ends[0], .ends[1])]
+    EmptyRange {
+        /// The parameter.
+        name: String,
+        /// The ends.
+        ends: [String; 2],
+    },
     /// Workspaces with different parameters of interest.
     #[error("the parameters of interest differ: {}", pois_of(.pois))]
     PoisDiffer {

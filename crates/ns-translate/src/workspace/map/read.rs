@@ -247,5 +247,23 @@ fn decorrelate(cursor: &JsonCursor<'_>) -> Read<DecorrelateRule> {
 
 fn parameter_setting(cursor: &JsonCursor<'_>) -> Read<(super::Setting, DocumentPlace)> {
     pyhf::check_parameter(cursor)?;
-    Ok((setting(&cursor.open_object()?)?, cursor.place()))
+    let object = cursor.open_object()?;
+    let setting = setting(&object)?;
+    if let Some(bounds) = object.get("bounds").filter(|bounds| !bounds.is_null()) {
+        bounds.list()?.try_for_each(|range| require_range(&setting.name, &range))?;
+    }
+    Ok((setting, cursor.place()))
+}
+
+/// Refuses a range of the parameter `name` without a value.
+fn require_range(name: &str, range: &JsonCursor<'_>) -> Read<()> {
+    let ends = range.numbers()?;
+    match ends[..] {
+        [lower, upper] if lower >= upper => {
+            let problem =
+                MapProblem::EmptyRange { name: name.to_owned(), ends: [lower, upper].map(|end| end.to_string()) };
+            Err(MapError { problem, place: Some(range.place()) })
+        }
+        _ => Ok(()),
+    }
 }
