@@ -1,5 +1,7 @@
 //! Words that hints are made of.
 
+use std::path::PathBuf;
+
 use ns_core::did_you_mean;
 
 /// Returns "did you mean `…`?" where one of `known` is similar to `word`, and otherwise all of
@@ -16,6 +18,18 @@ pub(crate) fn meant_or_known<'k>(
 pub(crate) fn in_backticks(words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     let words: Vec<String> = words.into_iter().map(|word| format!("`{}`", word.as_ref())).collect();
     words.join(", ")
+}
+
+/// Returns where a file was looked for, each place once.
+pub(crate) fn tried(places: impl IntoIterator<Item = PathBuf>) -> Vec<String> {
+    let mut known: Vec<PathBuf> = Vec::new();
+    let mut is_new = |place: &PathBuf| {
+        let whole = std::path::absolute(place).unwrap_or_else(|_| place.clone());
+        let is_new = !known.contains(&whole);
+        known.push(whole);
+        is_new
+    };
+    places.into_iter().filter(|place| is_new(place)).map(|place| place.display().to_string()).collect()
 }
 
 /// Returns `text`, cut after `longest` characters.

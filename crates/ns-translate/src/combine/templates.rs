@@ -16,6 +16,7 @@ use super::limits::Limits;
 use super::options::CardOptions;
 use super::table::TemplateTable;
 use super::words::CardPlace;
+use crate::hint::tried;
 use crate::source::{DocumentSource, read_bytes};
 
 /// Files that are open at a time: systems limit them.
@@ -224,7 +225,7 @@ impl<'c> TemplateReader<'c> {
         let near = self.folders.get(place.card).map(|folder| folder.join(written));
         let candidates: Vec<PathBuf> = near.into_iter().chain([PathBuf::from(written)]).collect();
         let Some(path) = candidates.iter().find(|path| path.is_file()) else {
-            let tried = candidates.iter().map(|path| path.display().to_string()).collect();
+            let tried = tried(candidates);
             return Err(CardProblem::NoFile { file: written.to_owned(), tried }.at(place));
         };
         if !self.files.contains(path) {

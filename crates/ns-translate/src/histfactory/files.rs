@@ -13,6 +13,7 @@ use ns_root::{Histogram, RootFile};
 
 use super::channel::HistogramName;
 use super::error::{HistFactoryError, HistFactoryProblem};
+use crate::hint::tried;
 use crate::place::DocumentPlace;
 use crate::source::DocumentSource;
 
@@ -76,8 +77,7 @@ impl InputFiles {
         let parts: Vec<_> = name.components().collect();
         let shorter = (1..parts.len()).map(|skipped| self.folder.join(parts[skipped..].iter().collect::<PathBuf>()));
         let Some(path) = shorter.into_iter().find(|path| path.is_file()) else {
-            let tried = candidates(&self.folder, name).take(LISTED);
-            let tried = tried.map(|path| path.display().to_string()).collect();
+            let tried = tried(candidates(&self.folder, name).take(LISTED));
             return Err(HistFactoryProblem::NoFile { file: written.to_owned(), tried }.at(place));
         };
         self.warnings.push(format!("there is no file `{written}`; `{}` is read instead", path.display()));
