@@ -157,6 +157,8 @@ impl Hs3Error {
         match self {
             Self::Json(error) => error.hint(),
             Self::Version { .. } => Some("this is written for version `0.2`".to_owned()),
+            Self::UnknownName { what, known, .. } if known.is_empty() => Some(format!("the document has no {what}")),
+            Self::UnknownAnalysis { known, .. } if known.is_empty() => Some("the document has no analyses".to_owned()),
             Self::UnknownName { name, known, .. } => {
                 let known = known.iter().map(String::as_str);
                 Some(meant_or_known(name, known.take(LISTED), "there are"))

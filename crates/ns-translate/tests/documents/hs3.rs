@@ -397,3 +397,13 @@ fn published_documents_of_root_are_read_and_written_back() {
     }
     assert!(n_read > 0);
 }
+
+#[test]
+fn the_hint_of_a_list_without_entries_says_that_there_are_none() {
+    for (list, said) in [("data", "the document has no data set"), ("domains", "the document has no domain")] {
+        for empty in [Value::Null, json!([])] {
+            let error = read_for(&with(&format!("/{list}"), empty), Some("search")).map(|_| ()).expect_err(list);
+            assert_eq!(error.hint().as_deref(), Some(said), "{error}");
+        }
+    }
+}
