@@ -36,7 +36,7 @@ impl<'a> Files<'a> {
         Self { read, results: written.clone(), written }
     }
 
-    /// Adds the place of the result, which may be standard output or replace an input.
+    /// Adds the place of the result, which may be standard output.
     pub(crate) fn with_result(mut self, output: &OutputArgs) -> Self {
         self.results = vec![output.output_file.clone().unwrap_or_else(|| PathBuf::from("-"))];
         self

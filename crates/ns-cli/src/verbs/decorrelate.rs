@@ -86,8 +86,8 @@ impl DecorrelateArgs {
 
 impl Command for DecorrelateArgs {
     fn files(&self) -> Files<'_> {
-        // As with `rename`, the workspace may replace itself.
-        Files::default().with_result(&self.output).reading(self.workspace.named()).writing(self.report.as_ref())
+        let sources = [self.workspace.named()];
+        Files::of(&sources, &self.output).with_result(&self.output).writing(self.report.as_ref())
     }
 
     fn run(self) -> Result<Status, CliError> {

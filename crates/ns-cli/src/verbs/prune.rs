@@ -3,6 +3,7 @@
 use super::Command;
 use super::combine::counts;
 use crate::args::SourceArgs;
+use crate::args::files::Files;
 use crate::error::CliError;
 use crate::output::{OutputArgs, Reporter, write_json};
 use crate::status::Status;
@@ -62,6 +63,10 @@ fn kinds() -> impl clap::builder::TypedValueParser<Value = ModifierKind> {
 }
 
 impl Command for PruneArgs {
+    fn files(&self) -> Files<'_> {
+        Files::of(&[self.workspace.named()], &self.output)
+    }
+
     fn run(self) -> Result<Status, CliError> {
         let (document, name) = self.workspace.rewritable()?;
         let pruned = prune(document, &self.wanted()).map_err(|error| CliError::Workspace { name, error })?;

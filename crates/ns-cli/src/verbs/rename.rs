@@ -3,6 +3,7 @@
 use super::Command;
 use super::combine::counts;
 use crate::args::SourceArgs;
+use crate::args::files::Files;
 use crate::error::CliError;
 use crate::output::{OutputArgs, Reporter, write_json};
 use crate::status::Status;
@@ -53,6 +54,10 @@ fn pairs(names: &[String]) -> Vec<NewName> {
 }
 
 impl Command for RenameArgs {
+    fn files(&self) -> Files<'_> {
+        Files::of(&[self.workspace.named()], &self.output)
+    }
+
     fn run(self) -> Result<Status, CliError> {
         let (document, name) = self.workspace.rewritable()?;
         let renamed = rename(document, &self.wanted()).map_err(|error| CliError::Workspace { name, error })?;

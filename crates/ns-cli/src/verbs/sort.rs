@@ -3,6 +3,7 @@
 use super::Command;
 use super::combine::counts;
 use crate::args::SourceArgs;
+use crate::args::files::Files;
 use crate::error::CliError;
 use crate::output::{OutputArgs, Reporter, write_json};
 use crate::status::Status;
@@ -20,6 +21,10 @@ pub(crate) struct SortArgs {
 }
 
 impl Command for SortArgs {
+    fn files(&self) -> Files<'_> {
+        Files::of(&[self.workspace.named()], &self.output)
+    }
+
     fn run(self) -> Result<Status, CliError> {
         let (document, _) = self.workspace.rewritable()?;
         let sorted = sort(document);
