@@ -208,7 +208,7 @@ def test_an_uncertainty_that_is_not_parabolic_is_warned_of(model):
 
 def test_the_uncertainty_is_split_into_stat_and_syst(fitted):
     assert fitted.poi.statistical**2 + fitted.poi.systematic**2 == pytest.approx(fitted.uncertainty("mu") ** 2, rel=1e-6)
-    assert "(stat. 0.70, syst. 0.23)" in lines_of(fitted, "mu")[0]
+    assert "(stat. 0.70, syst. 0.23, by covariance)" in lines_of(fitted, "mu")[0]
 
 
 def test_low_counts_are_tested_by_toys_without_and_with_signal(model):

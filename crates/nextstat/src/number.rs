@@ -84,13 +84,15 @@ pub fn fitted(bestfit: f64, uncertainty: Option<f64>, bound: Option<&AtBound>) -
     }
 }
 
-/// Formats the parts of an uncertainty with its decimals, ` (stat. 0.40, syst. 0.19)`; an empty
-/// text if they are not known or there is no systematic one.
+/// Formats the parts of an uncertainty by the covariance
+/// ([`UncertaintySplit`](ns_inference::result::UncertaintySplit)) with its decimals,
+/// ` (stat. 0.40, syst. 0.19, by covariance)`; an empty text if they are not known or there is no
+/// systematic one. A ranking's parts have another definition, so the text names this one.
 ///
 /// ```
 /// use nextstat::number::{measured, parts};
 /// let text = measured(1.1087, Some(0.4407)) + &parts(Some(0.3976), Some(0.1901));
-/// assert_eq!(text, "1.11 ± 0.44 (stat. 0.40, syst. 0.19)");
+/// assert_eq!(text, "1.11 ± 0.44 (stat. 0.40, syst. 0.19, by covariance)");
 /// ```
 #[must_use]
 pub fn parts(statistical: Option<f64>, systematic: Option<f64>) -> String {
@@ -99,7 +101,7 @@ pub fn parts(statistical: Option<f64>, systematic: Option<f64>) -> String {
         return String::new();
     }
     let [statistical, systematic] = [statistical, systematic].map(|part| part_of(statistical.hypot(systematic), part));
-    format!(" (stat. {statistical}, syst. {systematic})")
+    format!(" (stat. {statistical}, syst. {systematic}, by covariance)")
 }
 
 /// Formats a MINOS interval that follows a value: `, MINOS -0.4124 +0.4610`, with its confidence

@@ -121,7 +121,7 @@ fn summary(ranking: &Ranking, top: usize, paint: Paint) -> String {
     if breakdown.global_systematic.is_some() {
         let _ = writeln!(
             text,
-            "  syst. {}, stat. {}, by shifting auxiliary data",
+            "  syst. {}, stat. {}, by refits with shifted auxiliary data",
             optional(breakdown.global_systematic, 4),
             optional(breakdown.global_statistical, 4)
         );

@@ -222,8 +222,8 @@ fn uncertainties_that_are_not_parabolic_are_warned_of() {
 
 #[test]
 fn the_uncertainty_is_split_into_stat_and_syst() {
-    assert!(table("fit shapes.json").contains("mu = 1.37 ± 0.74 (stat. 0.70, syst. 0.23)"));
-    assert!(table("ranking shapes.json").contains("syst. 0.213, stat. 0.7071, by shifting auxiliary data"));
+    assert!(table("fit shapes.json").contains("mu = 1.37 ± 0.74 (stat. 0.70, syst. 0.23, by covariance)"));
+    assert!(table("ranking shapes.json").contains("syst. 0.213, stat. 0.7071, by refits with shifted auxiliary data"));
 }
 
 #[test]

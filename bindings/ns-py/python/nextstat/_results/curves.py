@@ -198,7 +198,7 @@ class RankingResult(Result):
         syst, stat = (self.breakdown[f"global_{part}"] for part in ("systematic", "statistical"))
         if syst is not None:
             said = f"syst. {shown_number(syst, 4)}, stat. {shown_number(stat, 4)}"
-            facts.append(("parts", f"{said}, by shifting auxiliary data"))
+            facts.append(("parts", f"{said}, by refits with shifted auxiliary data"))
         return facts
 
 
