@@ -44,7 +44,7 @@ fn hypotest_model<'py>(
     py: Python<'py>,
     model: &PyModel,
     settings: &Bound<'py, PyDict>,
-    mu: f64,
+    mu: Option<f64>,
     test_stat: &str,
 ) -> PyResult<Bound<'py, PyDict>> {
     let statistic = statistic(py, test_stat)?;

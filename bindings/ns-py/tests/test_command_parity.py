@@ -339,6 +339,10 @@ MISTAKES = {
         ["hypotest-toys", "--test-stat", "q0", "--mu", "1", "--n-toys", "10"],
         lambda m: nextstat.hypotest_toys(m, 1.0, test_stat="q0", n_toys=10),
     ),
+    "a discovery of something else than 0 by formulas": (
+        ["hypotest", "--test-stat", "q0", "--mu", "1"],
+        lambda m: nextstat.hypotest(m, 1.0, test_stat="q0"),
+    ),
     "an uncertainty of a fixed parameter": (
         ["toys", "--fix", "mu=1", "--poi-uncertainty", "--n-toys", "10"],
         lambda m: nextstat.fit_toys(m, fixed={"mu": 1}, poi_uncertainty=True, n_toys=10),

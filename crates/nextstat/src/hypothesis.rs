@@ -10,18 +10,12 @@ use ns_inference::limit::{LimitOptions, LimitResult};
 use ns_inference::test_statistic::TestStatistic;
 
 /// Which value of the parameter of interest to test, and how.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct HypotestRequest {
-    /// The tested value; q₀ always tests 0.
-    pub mu: f64,
+    /// The tested value; if it is `None` 1, and 0 for q₀, which tests no other.
+    pub mu: Option<f64>,
     /// The test statistic.
     pub statistic: TestStatistic,
-}
-
-impl Default for HypotestRequest {
-    fn default() -> Self {
-        Self { mu: 1.0, statistic: TestStatistic::QTilde }
-    }
 }
 
 /// The significance of a discovery.
@@ -99,17 +93,17 @@ impl Analysis {
     /// # let workspace = std::fs::read("../../examples/simple.json").unwrap();
     /// # let model = CompiledModel::from_json(&workspace, &Default::default())?;
     /// let analysis = Analysis::new(&model, &Settings::default())?;
-    /// let test = analysis.hypotest(&HypotestRequest { mu: 2.5, ..Default::default() })?;
+    /// let test = analysis.hypotest(&HypotestRequest { mu: Some(2.5), ..Default::default() })?;
     /// assert!(test.result.cls_obs.unwrap() < 0.05);
     /// # Ok::<(), nextstat::Error>(())
     /// ```
     ///
     /// # Errors
-    /// No parameter of interest, or a fixed one; a value that is not finite; a device, which this
-    /// does not use; too little memory.
+    /// No parameter of interest, or a fixed one; a value that is not finite, or for q₀ not 0; a
+    /// device, which this does not use; too little memory.
     pub fn hypotest(&self, request: &HypotestRequest) -> Result<Answer<HypotestResult>, Error> {
         let HypotestRequest { mu, statistic } = *request;
-        let mu = testable(if statistic == TestStatistic::Q0 { 0.0 } else { mu })?;
+        let mu = tested(statistic, mu)?;
         let poi = self.varied(None, Procedure::Hypotest)?;
         self.require_cpu("a hypothesis test by formulas")?;
         let mut likelihood = self.likelihood()?;
@@ -148,12 +142,12 @@ impl Analysis {
     }
 }
 
-/// Returns the value that toys test: `mu`, or if it is `None` 1, and 0 for q₀.
+/// Returns the value that is tested: `mu`, or if it is `None` 1, and 0 for q₀.
 ///
 /// # Errors
 /// [`SettingsError::NotDiscovery`] for q₀ of another value than 0, or
 /// [`SettingsError::Untestable`].
-pub fn tested_by_toys(statistic: TestStatistic, mu: Option<f64>) -> Result<f64, SettingsError> {
+pub(crate) fn tested(statistic: TestStatistic, mu: Option<f64>) -> Result<f64, SettingsError> {
     match (statistic, mu) {
         (TestStatistic::Q0, Some(mu)) if mu != 0.0 => Err(SettingsError::NotDiscovery { mu }),
         (TestStatistic::Q0, _) => Ok(0.0),

@@ -3,7 +3,7 @@
 use crate::answer::{Answer, Document};
 use crate::document::{about, to_document};
 use crate::error::{Procedure, SettingsError};
-use crate::hypothesis::tested_by_toys;
+use crate::hypothesis::tested;
 use crate::toys::{FIXED_AUX, ToyOptions};
 use crate::{Analysis, Error};
 use ns_inference::monitor::Monitor;
@@ -81,7 +81,7 @@ impl Analysis {
             let procedure = Procedure::HypotestToys;
             return Err(SettingsError::NoSuchStatistic { procedure, name, known: BY_TOYS });
         }
-        let mu = tested_by_toys(statistic, request.mu)?;
+        let mu = tested(statistic, request.mu)?;
         let (poi, aux) = (self.varied(None, Procedure::HypotestToys)?, request.options.aux);
         Ok(HypotestSettings { test_statistic: statistic, poi, mu, n_toys, seed: self.seed(), aux })
     }

@@ -34,7 +34,7 @@ __all__ = ["hypotest", "hypotest_toys", "limit_scan", "significance", "upper_lim
 @hinted
 def hypotest(
     model: Model,
-    mu: float = 1.0,
+    mu: float | None = None,
     *,
     test_stat: str = "qtilde",
     poi: str | None = None,
@@ -52,8 +52,8 @@ def hypotest(
 
     Parameters
     ----------
-    mu : float
-        The tested value; `q0` always tests 0.
+    mu : float, optional
+        The tested value; 1 if not given, and 0 for `q0`, which tests no other.
     test_stat : ``"qtilde"``, ``"q"``, ``"q0"``, ``"t"`` or ``"ttilde"``
         For limits on a parameter that is not negative, for limits, for a discovery, two-sided,
         two-sided and not negative.
@@ -75,7 +75,8 @@ def hypotest(
         model, device, poi=poi, data=data, init=init, fixed=fixed, bounds=bounds,
         fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed,
     )
-    return warn_of(HypotestResult(_nextstat.hypotest_model(model, given, real("mu", mu), text("test_stat", test_stat))))
+    tested = None if mu is None else real("mu", mu)
+    return warn_of(HypotestResult(_nextstat.hypotest_model(model, given, tested, text("test_stat", test_stat))))
 
 
 @hinted

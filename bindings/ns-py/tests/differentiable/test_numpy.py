@@ -51,7 +51,7 @@ def test_rows_are_evaluated_one_by_one():
 
 def test_q0_tests_the_background_whatever_the_tested_value():
     session = DifferentiableSession(random_model(3), "signal")
-    test = nextstat.hypotest(session.model, 1.0, test_stat="q0")
+    test = nextstat.hypotest(session.model, test_stat="q0")
     found = session.cls(session.values, test_stat="q0")
     assert np.allclose(found.value, [test.CLs_obs, *test.CLs_exp], rtol=1e-7)
     assert (found.by_mu == 0).all()

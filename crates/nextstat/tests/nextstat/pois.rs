@@ -76,7 +76,9 @@ fn every_answer_is_that_of_a_model_with_one_parameter_of_interest() {
     for settings in [Settings::default(), masked] {
         assert_each_alone(&settings, |analysis| analysis.limit(&LimitRequest::default()));
         assert_each_alone(&settings, |analysis| analysis.significance(&SignificanceRequest::default()));
-        assert_each_alone(&settings, |analysis| analysis.hypotest(&HypotestRequest { mu: 1.5, ..Default::default() }));
+        assert_each_alone(&settings, |analysis| {
+            analysis.hypotest(&HypotestRequest { mu: Some(1.5), ..Default::default() })
+        });
         assert_each_alone(&settings, |analysis| analysis.ranking(&RankingRequest::default(), &NoMonitor));
     }
 }

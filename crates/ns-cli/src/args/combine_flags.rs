@@ -34,7 +34,7 @@ pub(crate) struct CombineFlags {
     set_parameter_ranges: Vec<Range>,
 
     /// `-1` for the data expected with the signal strength of `--expectSignal`
-    #[arg(short = 't', value_name = "-1", allow_hyphen_values = true, help_heading = "Combine's flags")]
+    #[arg(short = 't', value_name = "-1", allow_hyphen_values = true, conflicts_with_all = ["asimov", "asimov_from", "asimov_at"], help_heading = "Combine's flags")]
     combine_toys: Option<i64>,
 
     /// Signal strength of the data expected with `-t -1`; without it that of `--setParameters`,

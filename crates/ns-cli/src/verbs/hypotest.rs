@@ -30,9 +30,10 @@ pub(crate) struct HypotestArgs {
     #[command(flatten)]
     setup: SetupArgs,
 
-    /// Tested value of the parameter of interest; `q0` always tests 0
-    #[arg(long, visible_alias = "test-poi", value_name = "MU", value_parser = finite, default_value_t = 1.0, allow_hyphen_values = true)]
-    mu: f64,
+    /// Tested value of the parameter of interest; 1 if not given, and 0 for `q0`, which tests no
+    /// other
+    #[arg(long, visible_alias = "test-poi", value_name = "MU", value_parser = finite, allow_hyphen_values = true)]
+    mu: Option<f64>,
 
     /// Test statistic
     #[arg(long, visible_alias = "teststat", value_enum, default_value_t)]

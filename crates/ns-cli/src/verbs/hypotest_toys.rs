@@ -67,7 +67,7 @@ impl HypotestToysArgs {
     /// Returns the arguments of the test that `hypotest --calctype toybased` makes.
     pub(super) fn like_pyhf(
         setup: SetupArgs,
-        mu: f64,
+        mu: Option<f64>,
         test_stat: ToyStatistic,
         output: ResultArgs,
         threads: ThreadArgs,
@@ -75,7 +75,7 @@ impl HypotestToysArgs {
         const N_TOYS: u64 = 2000;
         Self {
             setup,
-            mu: (test_stat != ToyStatistic::Q0).then_some(mu),
+            mu,
             n_toys: N_TOYS,
             n_toys_b: None,
             test_stat,
