@@ -37,7 +37,7 @@ impl Table {
 
 fn names(column: &Column) -> Vec<String> {
     let suffixes: &[&str] = match column.kind {
-        ColumnKind::Text | ColumnKind::Number(_) | ColumnKind::Fixed(_) => &[""],
+        ColumnKind::Text | ColumnKind::Number(_) | ColumnKind::Digits(_) | ColumnKind::Fixed(_) => &[""],
         ColumnKind::Measured => &["", "_uncertainty"],
         ColumnKind::Interval => &["", "_down", "_up"],
     };

@@ -69,6 +69,7 @@ pub(super) fn significance(entries: &Entries<'_>, data: &str) -> Result<Contents
         ("p0_obs", format!("p-value, {data}")),
         ("mu_expected", "expected at".to_owned()),
         ("Z_exp", "Z, expected".to_owned()),
+        ("p0_exp", "p-value, expected".to_owned()),
     ] {
         columns.push(Column::new(name, &heading, DIGITS));
     }
@@ -77,6 +78,11 @@ pub(super) fn significance(entries: &Entries<'_>, data: &str) -> Result<Contents
         for key in ["Z_obs", "p0_obs", "mu_expected", "Z_exp"] {
             cells.push(sound(found, found.number_of(key)?));
         }
+        let median = match found.get("p0_exp") {
+            Some(_) => found.numbers_of("p0_exp", BAND.len())?[BAND.len() / 2],
+            None => None,
+        };
+        cells.push(sound(found, median));
         Ok(cells)
     })?;
     Ok(Contents { caption: "Significance of a discovery.".to_owned(), columns, rows, is_matrix: false })

@@ -104,6 +104,9 @@ pub enum ColumnKind {
     Text,
     /// Numbers, shown with so many significant digits.
     Number(usize),
+    /// Numbers that are uncertainties themselves, such as impacts: shown with so many significant
+    /// digits, zeros at their end included.
+    Digits(usize),
     /// Numbers of order 1, shown with so many decimals.
     Fixed(usize),
     /// Values with standard deviations.
@@ -340,6 +343,7 @@ impl ColumnKind {
         match self {
             Self::Fixed(decimals) => rounding::fixed(number, decimals),
             Self::Number(digits) => significant(number, digits),
+            Self::Digits(digits) => rounding::with_digits(number, digits),
             Self::Text | Self::Measured | Self::Interval => significant(number, 6),
         }
     }

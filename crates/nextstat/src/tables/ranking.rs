@@ -7,7 +7,7 @@ use super::results::Contents;
 use super::{Cell, Column, ColumnKind, Row, TableError};
 
 /// Significant digits of impacts.
-const DIGITS: ColumnKind = ColumnKind::Number(2);
+const DIGITS: ColumnKind = ColumnKind::Digits(2);
 
 /// Keys of impacts with two directions, and their headings.
 const SHIFTS: [(&str, &str); 3] = [("prefit", "pre-fit"), ("postfit", "post-fit"), ("global", "global")];
@@ -70,8 +70,8 @@ pub(super) fn groups(entries: &Entries<'_>) -> Result<Contents, TableError> {
 pub(super) fn breakdown(entries: &Entries<'_>) -> Result<Contents, TableError> {
     let columns = vec![
         Column::text("uncertainty"),
-        Column::new("frozen", "frozen", ColumnKind::Number(3)),
-        Column::new("global", "global", ColumnKind::Number(3)),
+        Column::new("frozen", "frozen", ColumnKind::Digits(3)),
+        Column::new("global", "global", ColumnKind::Digits(3)),
     ];
     let mut parts = Vec::new();
     for (index, entry) in entries.all.iter().enumerate() {

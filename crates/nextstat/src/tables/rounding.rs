@@ -73,6 +73,19 @@ fn scaled(number: f64, exponent: i32, decimals: i32) -> String {
     }
 }
 
+/// Formats `number` with so many significant digits, zeros at the end included.
+pub(super) fn with_digits(number: f64, digits: usize) -> String {
+    // The exponent of the rounded number: 0.0996 becomes 0.10.
+    let rounded: f64 = format!("{number:.*e}", digits.max(1) - 1).parse().unwrap_or(number);
+    let decimals = i32::try_from(digits).unwrap_or(i32::MAX) - 1 - exponent_of(rounded);
+    match usize::try_from(decimals) {
+        Ok(decimals) if number != 0.0 && decimals < SMALLEST.unsigned_abs() as usize + digits => {
+            fixed(number, decimals)
+        }
+        _ => significant(number, digits),
+    }
+}
+
 /// Formats `number` with so many decimals; what is rounded to zero has no sign.
 pub(super) fn fixed(number: f64, decimals: usize) -> String {
     without_sign_of_zero(format!("{number:.decimals$}"))
@@ -107,6 +120,23 @@ mod tests {
             let found = rounded(value, &[uncertainty]);
             let found = (found.value.as_str(), found.uncertainties[0].as_str(), found.exponent);
             assert_eq!(found, (wanted, of_uncertainty, 0), "{value} ± {uncertainty}");
+        }
+    }
+
+    #[test]
+    fn significant_zeros_are_kept() {
+        let cases = [
+            (0.1035, "0.10"),
+            (-0.0996, "-0.10"),
+            (0.2, "0.20"),
+            (1.04, "1.0"),
+            (12.3, "12"),
+            (0.0, "0"),
+            (1.04e-9, "1e-9"),
+            (f64::NAN, "NaN"),
+        ];
+        for (number, wanted) in cases {
+            assert_eq!(with_digits(number, 2), wanted, "{number}");
         }
     }
 

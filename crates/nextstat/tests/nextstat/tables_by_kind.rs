@@ -2,6 +2,7 @@
 
 use nextstat::curves::{AxisRequest, ContourLevels, ScanRequest};
 use nextstat::goodness::GoodnessRequest;
+use nextstat::hypothesis::SignificanceRequest;
 use nextstat::tables::TableFormat;
 use nextstat::{Analysis, NoMonitor, Settings};
 use ns_inference::scan::ScanValues;
@@ -148,4 +149,34 @@ fn an_exclusion_has_its_signals_and_its_contours() {
     assert_eq!(column(&document, "points", "expected_plus_1"), ["0.1"]);
     let vertices = column(&document, "contours", "m_2");
     assert_eq!((vertices.len(), &vertices[1]), (12, &"150.0".to_owned()));
+}
+
+#[test]
+fn a_significance_has_both_p_values() {
+    let analysis = Analysis::new(&example("shapes"), &Settings::default()).expect("settings");
+    let document = analysis.significance(&SignificanceRequest::default()).expect("a significance").document();
+    let median = document["p0_exp"][2].as_f64();
+    assert!(median.is_some());
+    assert_eq!(column(&document, "significance", "p0_exp")[0].parse::<f64>().ok(), median);
+}
+
+#[test]
+fn impacts_of_groups_keep_their_significant_zeros() {
+    let group = |frozen: f64| json!({"group": "theory", "members": ["a", "b"], "frozen": frozen, "global": null});
+    let document = json!({
+        "$schema": "urn:nextstat:schema:ranking:1", "poi": {"name": "mu"}, "fit": {"converged": true}, "ranking": [],
+        "groups": [group(0.1035), group(0.25)], "converged": true, "warnings": [],
+    });
+    let markdown = table(&document, "groups").text(TableFormat::Markdown);
+    assert!(markdown.contains("| theory | 2 | 0.10 | – |") && markdown.contains("| 0.25 |"), "{markdown}");
+}
+
+#[test]
+fn tables_of_results_that_did_not_converge_say_so() {
+    let mut document = toy_test();
+    assert_eq!(table(&document, "tests").alarm(), None);
+    document["converged"] = json!(false);
+    let failed = table(&document, "tests");
+    assert!(!failed.converged);
+    assert_eq!(failed.alarm().as_deref(), Some("numbers of fits that did not converge are left out"));
 }
