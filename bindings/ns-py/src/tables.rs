@@ -31,6 +31,12 @@ impl PyTable {
         &self.0.name
     }
 
+    /// What a reader must know of the numbers; None if they can be used without.
+    #[getter]
+    fn alarm(&self) -> Option<String> {
+        self.0.alarm()
+    }
+
     /// Returns the table as `latex`, `csv` or `md`.
     fn text(&self, py: Python<'_>, format: &str) -> PyResult<String> {
         let format: Result<TableFormat, UnknownFormat> = format.parse();

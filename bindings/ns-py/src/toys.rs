@@ -254,7 +254,7 @@ fn test_fields<'py>(py: Python<'py>, answer: &Answer<ToyTestResult>) -> PyResult
     document.set_item("seed", answer.analysis.seed())?;
     document.set_item("aux", object(py, &settings["aux"])?)?;
     let poi = model.poi().map(|index| {
-        let (name, bestfit) = (model.parameters.names[index].clone(), result.observed.mu_hat);
+        let (name, bestfit) = (model.parameters.names[index].clone(), Some(result.observed.mu_hat));
         PoiBestFit { name, index, bestfit }
     });
     document.del_item("mu_hat")?;

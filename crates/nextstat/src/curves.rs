@@ -293,8 +293,10 @@ impl Document for Curves {
         if answer.parts.has_params {
             document["conditional_bestfit"] = points(scan, &scan.params);
         }
-        let best = axes.iter().map(|axis| scan.best.params.get(axis.parameter)).collect::<Vec<_>>();
-        let widths = axes.iter().map(|axis| scan.best.uncertainties.get(axis.parameter)).collect::<Vec<_>>();
+        let best = axes.iter().map(|axis| scan.best.params.get(axis.parameter).filter(|_| scan.best.converged));
+        let best = best.collect::<Vec<_>>();
+        let widths = axes.iter().map(|axis| scan.best.uncertainties.get(axis.parameter).copied().flatten());
+        let widths = widths.map(|width| width.filter(|_| scan.best.converged)).collect::<Vec<_>>();
         match (scan.parameters.as_slice(), scan.values.as_slice()) {
             ([parameter], [values]) => {
                 document["parameter"] = json!(parameter);

@@ -49,6 +49,16 @@ pub fn optional(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| significant(value, digits))
 }
 
+/// What is shown in the place of a value whose fit did not converge.
+pub const NOT_CONVERGED: &str = "did not converge";
+
+/// Formats the best-fit value of a parameter with five digits, or says that there is none because
+/// its fit did not converge.
+#[must_use]
+pub fn best_fit(value: Option<f64>) -> String {
+    value.map_or_else(|| NOT_CONVERGED.to_owned(), |value| significant(value, 5))
+}
+
 /// Formats `value ± uncertainty` with two digits of the uncertainty, or `value ± -` without one.
 #[must_use]
 pub fn measured(value: f64, uncertainty: Option<f64>) -> String {

@@ -236,7 +236,7 @@ fn with_best(mut minima: Vec<LocalMinimum>, best: &Minimum) -> Vec<LocalMinimum>
         (first.twice_nll, first.depth) = (2.0 * best.nll, 0.0);
         first.params.clone_from(&best.params);
         if let Some(poi) = &mut first.poi {
-            poi.bestfit = best.params[poi.index];
+            poi.bestfit = Some(best.params[poi.index]);
         }
     }
     minima

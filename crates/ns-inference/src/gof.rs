@@ -47,10 +47,10 @@ pub struct Deviance {
 /// The goodness of a fit, with χ² probabilities that hold for large counts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GoodnessOfFit {
-    /// q, the statistic.
-    pub statistic: f64,
-    /// The part of q that the constraint terms contribute.
-    pub constraint_deviance: f64,
+    /// q, the statistic; `None` if the fit did not converge.
+    pub statistic: Option<f64>,
+    /// The part of q that the constraint terms contribute; likewise.
+    pub constraint_deviance: Option<f64>,
     /// `n_bins` + `n_constraints` - `n_free` + `n_undetermined`.
     pub n_dof: i64,
     /// P(χ² ≥ q); `None` if no degree of freedom is left, or the fit did not converge.
@@ -82,8 +82,8 @@ pub struct GoodnessOfFit {
 pub struct ChannelGoodness {
     /// The channel's name.
     pub channel: String,
-    /// Σ 2 D(n, λ) over its bins.
-    pub deviance: f64,
+    /// Σ 2 D(n, λ) over its bins; `None` if the fit did not converge.
+    pub deviance: Option<f64>,
     /// Bins that expect or have seen anything.
     pub n_bins: usize,
     /// Effective degrees of freedom that the fit leaves, not whole in general; `None` if the
@@ -174,6 +174,7 @@ impl Residuals {
             upper_tail(deviance / scale, n_dof)
         });
         let n_dof = moments.map(|(trace, _)| trace.max(0.0));
+        let deviance = information.map(|_| deviance);
         ChannelGoodness { channel, deviance, n_bins: self.expected.len(), n_dof, p_value }
     }
 
@@ -224,8 +225,8 @@ impl Counts {
         let n_dof = signed(n_bins + n_constraints + n_undetermined) - signed(n_free);
         let testable = result.converged && n_dof > 0 && deviance.total.is_finite();
         GoodnessOfFit {
-            statistic: deviance.total,
-            constraint_deviance: deviance.constraints,
+            statistic: result.converged.then_some(deviance.total),
+            constraint_deviance: result.converged.then_some(deviance.constraints),
             n_dof,
             p_value: testable.then(|| upper_tail(deviance.total, n_dof as f64)),
             n_bins,

@@ -203,8 +203,8 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
             poi: TestedPoi {
                 name: self.observed.model().parameters.names[self.poi].clone(),
                 index: self.poi,
-                bestfit: pair.observed.mu_hat,
-                bestfit_asimov: pair.asimov.mu_hat,
+                bestfit: self.bestfit(DataSet::Observed),
+                bestfit_asimov: self.bestfit(DataSet::Asimov),
             },
             mu,
             test_stat: self.statistic,
@@ -219,6 +219,15 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
             converged: q.is_some() && q_asimov.is_some(),
             warnings: self.warnings(Some(mu), &pair),
         }
+    }
+
+    /// Returns the best-fit value of the parameter of interest; `None` if the fit did not converge.
+    pub(crate) fn bestfit(&self, data: DataSet) -> Option<f64> {
+        let best = match data {
+            DataSet::Observed => self.observed.best(),
+            DataSet::Asimov => self.asimov.best(),
+        };
+        best.params.get(self.poi).copied().filter(|_| best.converged())
     }
 
     /// Returns the warnings that belong to the numbers; `mu` is the value that was asked for, if
@@ -283,6 +292,7 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
     /// Returns a warning if the best fit is at an end of its range other than zero.
     fn at_end(&self) -> Option<String> {
         let (domain, best) = (self.observed.domain(), self.observed.best());
+        self.bestfit(DataSet::Observed)?;
         let end = match domain.bound_at(self.poi, *best.params.get(self.poi)?)? {
             BoundSide::Upper => domain.upper[self.poi],
             BoundSide::Lower => domain.lower[self.poi],
@@ -333,10 +343,10 @@ pub struct TestedPoi {
     pub name: String,
     /// Its index among the parameters.
     pub index: usize,
-    /// Best fit of the observed data.
-    pub bestfit: f64,
-    /// Best fit of the Asimov data set.
-    pub bestfit_asimov: f64,
+    /// Best fit of the observed data; `None` if the fit did not converge.
+    pub bestfit: Option<f64>,
+    /// Best fit of the Asimov data set; likewise.
+    pub bestfit_asimov: Option<f64>,
 }
 
 /// A hypothesis test at one value of the parameter of interest.

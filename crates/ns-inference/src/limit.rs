@@ -375,12 +375,9 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
         }
         self.tested.sort_by(|a, b| a.mu.total_cmp(&b.mu));
         self.tested.dedup_by(|b, a| a.mu == b.mu && (b.cls_obs.is_none() || a.cls_obs.is_some()));
+        let bestfit = self.test.bestfit(DataSet::Observed);
         LimitResult {
-            poi: PoiBestFit {
-                name: parameter,
-                index: self.test.poi,
-                bestfit: self.test.observed.best().params[self.test.poi],
-            },
+            poi: PoiBestFit { name: parameter, index: self.test.poi, bestfit },
             level: self.wanted.level,
             test_stat: self.wanted.statistic,
             observed: value(observed),

@@ -87,8 +87,8 @@ pub struct PoiBestFit {
     pub name: String,
     /// Its index among the parameters.
     pub index: usize,
-    /// The best-fit value.
-    pub bestfit: f64,
+    /// The best-fit value; `None` if the fit did not converge.
+    pub bestfit: Option<f64>,
 }
 
 /// One of several distinct minima.

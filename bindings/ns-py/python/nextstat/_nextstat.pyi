@@ -83,6 +83,9 @@ class RawTable:
     @property
     def name(self) -> str:
         """The name of the table."""
+    @property
+    def alarm(self) -> str | None:
+        """What a reader must know of the numbers; None if they can be used without."""
     def text(self, format: str) -> str:
         """Returns the table as `latex`, `csv` or `md`."""
     def columns(self) -> list[tuple[str, list[str | float | None]]]:

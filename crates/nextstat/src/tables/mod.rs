@@ -78,6 +78,8 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// How the numbers were computed, and the warnings of the result.
     pub notes: Vec<String>,
+    /// Whether every fit of the result converged; numbers of those that did not are left out.
+    pub converged: bool,
     /// Whether columns after the first are the same parameters as the rows.
     is_matrix: bool,
     /// Whether the caption is the caller's, who wrote it for the format.
@@ -102,7 +104,7 @@ pub struct Column {
 pub enum ColumnKind {
     /// Names.
     Text,
-    /// Numbers, shown with so many significant digits.
+    /// Numbers, shown with so many significant digits, without zeros at their end.
     Number(usize),
     /// Numbers that are uncertainties themselves, such as impacts: shown with so many significant
     /// digits, zeros at their end included.
@@ -261,6 +263,12 @@ impl Table {
             return Ok(());
         }
         Err(TableError::NoSuchTable { name: name.to_owned(), known: known.to_vec() })
+    }
+
+    /// Returns what a reader must know of the numbers; `None` if they can be used without.
+    #[must_use]
+    pub fn alarm(&self) -> Option<String> {
+        (!self.converged).then(|| results::LEFT_OUT.to_owned())
     }
 
     /// Returns the table as text, with a line feed at the end of each line, or as RFC 4180 has them

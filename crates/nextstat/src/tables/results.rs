@@ -8,6 +8,9 @@ use crate::number::significant;
 /// The beginning of the names of schemas.
 const URN: &str = "urn:nextstat:schema:";
 
+/// What is said of a result some of whose fits did not converge.
+pub(super) const LEFT_OUT: &str = "numbers of fits that did not converge are left out";
+
 /// What a table shows, without what it has in common with the others of its document.
 pub(super) struct Contents {
     pub(super) caption: String,
@@ -53,6 +56,7 @@ pub(super) fn table(document: &serde_json::Value, wanted: Option<&str>) -> Resul
         columns,
         rows,
         notes,
+        converged: root.has_converged(),
         is_matrix,
         has_given_caption: false,
     })
@@ -182,7 +186,7 @@ fn notes_of(root: &Place<'_>) -> Result<Vec<String>, TableError> {
     let settings = root.value.pointer("/provenance/settings").and_then(|settings| settings.as_object());
     notes.extend(settings.into_iter().flatten().map(|(name, value)| format!("{name}: {value}")));
     if !root.has_converged() {
-        notes.push("NOT CONVERGED: numbers of fits that did not converge are left out".to_owned());
+        notes.push(format!("NOT CONVERGED: {LEFT_OUT}"));
     }
     for warning in root.get("warnings").map_or(Ok(Vec::new()), |warnings| warnings.items())? {
         notes.push(format!("warning: {}", warning.text()?));

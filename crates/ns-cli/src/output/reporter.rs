@@ -26,6 +26,15 @@ enum TableTarget {
     Stderr,
 }
 
+/// What a user must be told of a result.
+#[derive(Debug, Clone)]
+pub(crate) struct Told {
+    /// Its warnings in one line, if the numbers cannot be used without them.
+    pub(crate) alarm: Option<String>,
+    /// Whether something is missing that was asked for, so that the command fails.
+    pub(crate) is_failure: bool,
+}
+
 /// How to emphasise text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Paint {
@@ -103,10 +112,12 @@ impl Reporter {
         }
     }
 
-    /// Writes the summary; without one, writes `alarm` as a warning, so that a log shows it.
-    pub(crate) fn summary_or_warning(self, alarm: Option<&str>, summary: impl FnOnce(Paint) -> String) {
-        match alarm {
-            Some(alarm) if self.tables == TableTarget::Nowhere && !self.is_quiet => warning_in_full(alarm),
+    /// Writes the summary; without one, writes the warning of `told`, so that a log shows it. That
+    /// of a failure is written even if the arguments suppress warnings.
+    pub(crate) fn summary_or_warning(self, told: Told, summary: impl FnOnce(Paint) -> String) {
+        let is_written = self.tables == TableTarget::Nowhere && (told.is_failure || !self.is_quiet);
+        match told.alarm {
+            Some(alarm) if is_written => warning_in_full(&alarm),
             _ => self.summary(summary),
         }
     }

@@ -1,7 +1,7 @@
 //! Results for each of several parameters of interest: one document, and a table for each.
 
 use crate::error::CliError;
-use crate::output::reporter::conditions;
+use crate::output::reporter::{Told, conditions};
 use crate::output::{Paint, Reporter, ResultArgs};
 use nextstat::alarm::Alarm;
 use nextstat::pois::PoiResults;
@@ -13,8 +13,10 @@ pub(crate) fn write<T: Document + Alarm>(
     output: &ResultArgs,
     summary: impl Fn(&Answer<T>, Paint) -> String,
 ) -> Result<(), CliError> {
-    output.write(&answer.document())?;
-    Reporter::new(output).summary_or_warning(answer.result.alarm().as_deref(), |paint| {
+    let document = answer.document();
+    output.write(&document)?;
+    let told = Told { alarm: answer.result.alarm(), is_failure: document["converged"] == false };
+    Reporter::new(output).summary_or_warning(told, |paint| {
         let tables: Vec<String> = answer.result.answers.iter().map(|answer| summary(answer, paint)).collect();
         conditions(&answer.analysis) + &tables.join("\n")
     });

@@ -5,7 +5,7 @@ use crate::args::files::Files;
 use crate::args::named_or_piped;
 use crate::args::values::{choice, finite, source};
 use crate::error::CliError;
-use crate::output::reporter::{conditions_of, warnings};
+use crate::output::reporter::{Told, conditions_of, warnings};
 use crate::output::table::{Align, table};
 use crate::output::{Reporter, ResultArgs, escape};
 use crate::status::Status;
@@ -67,7 +67,8 @@ impl Command for ExclusionArgs {
             DocumentSource::Stdin => found.from_file("-"),
         };
         self.output.write(&found.document())?;
-        Reporter::new(&self.output).summary_or_warning(found.alarm().as_deref(), |_| summary(&found));
+        let told = Told { alarm: found.alarm(), is_failure: !found.converged };
+        Reporter::new(&self.output).summary_or_warning(told, |_| summary(&found));
         Ok(Status::done_if(found.converged))
     }
 }

@@ -1,7 +1,7 @@
 //! The end of a run of many fits, of toys or of data sets.
 
 use crate::error::CliError;
-use crate::output::reporter::alarm_if;
+use crate::output::reporter::{Told, alarm_if};
 use crate::output::{OutputArgs, Paint, Reporter, RowsDocument, with_command};
 use nextstat::{Analysis, Answer};
 use serde_json::{Value, json};
@@ -34,17 +34,19 @@ pub(super) struct RunEnd<'a> {
     /// The NumPy file of the result, if it goes to one.
     pub(super) file: Option<&'a Path>,
     pub(super) is_interrupted: bool,
+    /// Whether a fit did not converge.
+    pub(super) is_failure: bool,
     pub(super) warnings: Vec<String>,
 }
 
 /// Writes the summary of a run: what it was computed with, then the text of `summary`, which is
 /// given the warnings.
 pub(super) fn report(ended: RunEnd<'_>, output: &OutputArgs, summary: impl Fn(Option<&str>, Paint) -> String) {
-    let RunEnd { head, file, is_interrupted, mut warnings } = ended;
+    let RunEnd { head, file, is_interrupted, is_failure, mut warnings } = ended;
     if let (Some(path), Some(first)) = (file.filter(|_| is_interrupted), warnings.first_mut()) {
         first.push_str(&format!("; they are in `{}.part`, and `--resume` continues", path.display()));
     }
     let alarm = alarm_if(!warnings.is_empty(), &warnings);
-    Reporter::new(output)
-        .summary_or_warning(alarm.as_deref(), |paint| head.clone() + &summary(alarm.as_deref(), paint));
+    let told = Told { alarm: alarm.clone(), is_failure };
+    Reporter::new(output).summary_or_warning(told, |paint| head.clone() + &summary(alarm.as_deref(), paint));
 }

@@ -184,7 +184,8 @@ impl RunArgs {
 
 /// Writes the summary of a run below `head`; the result goes to `file` if that is given.
 pub(super) fn report(fits: &FitsSummary, head: String, file: Option<&Path>, output: &OutputArgs) {
-    let ended = RunEnd { head, file, is_interrupted: fits.is_interrupted(), warnings: fits.warnings() };
+    let (is_interrupted, is_failure) = (fits.is_interrupted(), !fits.converged());
+    let ended = RunEnd { head, file, is_interrupted, is_failure, warnings: fits.warnings() };
     fit_runs::report(ended, output, |alarm, paint| summary(fits, alarm, paint));
 }
 

@@ -6,7 +6,7 @@ use crate::args::files::Files;
 use crate::args::values::n_toys;
 use crate::args::{AuxChoice, DeviceArgs, SetupArgs, ThreadArgs, in_fit, stored_fit};
 use crate::error::CliError;
-use crate::output::reporter::{conditions, warnings};
+use crate::output::reporter::{Told, conditions, warnings};
 use crate::output::table::{Align, table};
 use crate::output::{Paint, Progress, Reporter, ResultArgs, escape};
 use crate::status::Status;
@@ -77,11 +77,13 @@ impl Command for GofArgs {
         drop(progress);
         self.output.write(&answer.document())?;
         let (goodness, toys) = (&answer.result, answer.result.toys.as_ref());
-        reporter.summary_or_warning(goodness.alarm().as_deref(), |paint| summary(&answer, paint));
+        let is_good = goodness.fit.converged && toys.is_none_or(|toys| toys.p_values.n_failed == 0);
+        let told = Told { alarm: goodness.alarm(), is_failure: !is_good };
+        reporter.summary_or_warning(told, |paint| summary(&answer, paint));
         if toys.is_some_and(|toys| toys.ended == RunStatus::Cancelled) {
             return Ok(Status::Interrupted);
         }
-        Ok(Status::done_if(goodness.fit.converged && toys.is_none_or(|toys| toys.p_values.n_failed == 0)))
+        Ok(Status::done_if(is_good))
     }
 }
 
@@ -134,7 +136,7 @@ pub(super) fn tables(goodness: &GoodnessOfFit, toys: Option<&GoodnessToys>, pain
         "  {}\n",
         paint.strong(&format!(
             "goodness of fit: q = {} with {} degree{} of freedom, {p_value}",
-            significant(goodness.statistic, 5),
+            optional(goodness.statistic, 5),
             goodness.n_dof,
             if goodness.n_dof == 1 { "" } else { "s" }
         ))
@@ -145,7 +147,7 @@ pub(super) fn tables(goodness: &GoodnessOfFit, toys: Option<&GoodnessToys>, pain
     if *n_undetermined > 0 {
         let _ = write!(text, " + {n_undetermined} that the data do not determine");
     }
-    let _ = writeln!(text, "; the constraint terms contribute {} to q\n", significant(goodness.constraint_deviance, 4));
+    let _ = writeln!(text, "; the constraint terms contribute {} to q\n", optional(goodness.constraint_deviance, 4));
     if let Some(GoodnessToys { total, .. }) = toys {
         let _ = writeln!(text, "  by {}: p = {}\n", counted(total.n_toys, "toy"), with_error(total));
     }
@@ -171,7 +173,7 @@ fn row(channel: &ChannelGoodness, by_toys: Option<&ToyPValue>) -> Vec<String> {
     let mut row = vec![
         escape(&channel.channel),
         channel.n_bins.to_string(),
-        significant(channel.deviance, 4),
+        optional(channel.deviance, 4),
         optional(channel.n_dof, 3),
         optional(channel.p_value, 3),
     ];

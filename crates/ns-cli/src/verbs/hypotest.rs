@@ -14,7 +14,7 @@ use crate::status::Status;
 use clap::{Args, ValueEnum};
 use nextstat::Answer;
 use nextstat::hypothesis::HypotestRequest;
-use nextstat::number::{optional, significant};
+use nextstat::number::{best_fit, optional, significant};
 use ns_inference::hypotest::HypotestResult;
 use ns_inference::test_statistic::TestStatistic;
 use std::fmt::Write;
@@ -150,7 +150,7 @@ fn summary(answer: &Answer<HypotestResult>) -> String {
     }
     let columns = [("", Align::Left), ("CLs", Align::Right), ("CLs+b", Align::Right), ("CLb", Align::Right)];
     text.push_str(&table(&columns, &rows));
-    let _ = writeln!(text, "\n  best fit {}", significant(result.poi.bestfit, 5));
+    let _ = writeln!(text, "\n  best fit {}", best_fit(result.poi.bestfit));
     text + &warnings(&result.warnings)
 }
 

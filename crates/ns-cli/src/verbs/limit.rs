@@ -15,7 +15,7 @@ use clap::{Args, ValueEnum};
 use nextstat::Answer;
 use nextstat::hypothesis::LimitRequest;
 use nextstat::limit_scan::LimitScanRequest;
-use nextstat::number::{optional, significant};
+use nextstat::number::{best_fit, optional, significant};
 use ns_inference::limit::LimitResult;
 use ns_inference::test_statistic::TestStatistic;
 use std::fmt::Write;
@@ -133,7 +133,7 @@ fn summary(answer: &Answer<LimitResult>) -> String {
     let mut rows = vec![vec![answer.analysis.settings().data.label().to_owned(), optional(result.observed, 6)]];
     rows.extend(BAND.iter().zip(result.expected).map(|(label, value)| vec![(*label).to_owned(), optional(value, 6)]));
     text.push_str(&table(&[("", Align::Left), ("limit", Align::Right)], &rows));
-    let _ = writeln!(text, "\n  best fit {}", significant(result.poi.bestfit, 5));
+    let _ = writeln!(text, "\n  best fit {}", best_fit(result.poi.bestfit));
     text + &warnings(&result.warnings)
 }
 

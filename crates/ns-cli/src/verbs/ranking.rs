@@ -10,7 +10,7 @@ use crate::output::table::{Align, table};
 use crate::output::{Paint, Progress, Reporter, ResultArgs, escape};
 use crate::status::Status;
 use clap::{Args, ValueEnum};
-use nextstat::number::{impact, measured, optional, pull};
+use nextstat::number::{NOT_CONVERGED, impact, measured, optional, pull};
 use nextstat::ranking::RankingRequest;
 use ns_inference::ranking::{GroupImpact, Impacts, Ranking, RankingEntry, RankingMethods};
 use std::fmt::Write as _;
@@ -115,7 +115,10 @@ fn summary(ranking: &Ranking, top: usize, paint: Paint) -> String {
     let mut text = String::new();
     let poi = &ranking.poi;
     let name = escape(&poi.name);
-    let line = format!("{name} = {}", measured(poi.bestfit, poi.uncertainty));
+    let line = match poi.bestfit {
+        Some(bestfit) => format!("{name} = {}", measured(bestfit, poi.uncertainty)),
+        None => format!("{name}: {NOT_CONVERGED}"),
+    };
     let _ = writeln!(text, "  {}", paint.strong(&line));
     let breakdown = &ranking.breakdown;
     if breakdown.global_systematic.is_some() {

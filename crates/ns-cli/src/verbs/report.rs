@@ -6,7 +6,7 @@ use crate::args::files::Files;
 use crate::args::values::threshold;
 use crate::args::{PredictionArgs, SetupArgs, ThreadArgs, in_fit, stored_fit};
 use crate::error::CliError;
-use crate::output::reporter::{conditions, warnings};
+use crate::output::reporter::{Told, conditions, warnings};
 use crate::output::table::{Align, table};
 use crate::output::{Paint, Progress, Reporter, ResultArgs, escape, with_command, write};
 use crate::status::Status;
@@ -74,7 +74,8 @@ impl Command for ReportArgs {
             if self.output.is_asked_for() {
                 self.output.write(&full.overview.document())?;
             }
-            self.report(&full.overview.result, full.alarm().as_deref(), &full.alarms_of_parts());
+            let told = Told { alarm: full.alarm(), is_failure: !full.converged() };
+            self.report(&full.overview.result, told, &full.alarms_of_parts());
             return Ok(if full.is_complete() { Status::done_if(full.converged()) } else { Status::Interrupted });
         }
         let answer = match &self.from {
@@ -82,16 +83,18 @@ impl Command for ReportArgs {
             Some(path) => analysis.report_from(&stored_fit(path)?).map_err(in_fit(path))?,
         };
         self.output.write(&answer.document())?;
-        self.report(&answer.result, answer.result.alarm().as_deref(), &[]);
-        Ok(Status::done_if(answer.result.yields.fit.result.converged))
+        let is_good = answer.result.yields.fit.result.converged;
+        let told = Told { alarm: answer.result.alarm(), is_failure: !is_good };
+        self.report(&answer.result, told, &[]);
+        Ok(Status::done_if(is_good))
     }
 }
 
 impl ReportArgs {
-    /// Writes the summary of `overview` and warnings of what else was computed, or the `alarm` of
-    /// all.
-    fn report(&self, overview: &Overview, alarm: Option<&str>, of_others: &[String]) {
-        Reporter::new(&self.output).summary_or_warning(alarm, |paint| {
+    /// Writes the summary of `overview` and warnings of what else was computed, or what must be
+    /// `told` of all.
+    fn report(&self, overview: &Overview, told: Told, of_others: &[String]) {
+        Reporter::new(&self.output).summary_or_warning(told, |paint| {
             Summary(overview).text(self.correlation_threshold, self.bins, paint) + &warnings(of_others)
         });
     }

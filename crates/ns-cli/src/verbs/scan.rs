@@ -5,7 +5,7 @@ use crate::args::files::Files;
 use crate::args::values::{finite, fraction};
 use crate::args::{DeviceArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
-use crate::output::reporter::{conditions, free_fit_failed, warnings};
+use crate::output::reporter::{Told, conditions, free_fit_failed, warnings};
 use crate::output::table::{Align, table};
 use crate::output::{Paint, Progress, Reporter, ResultArgs, escape};
 use crate::status::Status;
@@ -14,7 +14,7 @@ use nextstat::Analysis;
 use nextstat::alarm::Alarm;
 use nextstat::curves::{AxisRequest, ContourLevels, Curves, ScanRequest};
 use nextstat::error::{NeedsPoi, Procedure};
-use nextstat::number::{measured, optional, significant};
+use nextstat::number::{NOT_CONVERGED, measured, optional, significant};
 use ns_inference::contour::Contours;
 use ns_inference::result::MinosInterval;
 use ns_inference::scan::{Scan, ScanValues};
@@ -97,9 +97,8 @@ impl Command for ScanArgs {
         self.output.write(&answer.document())?;
         let curves = &answer.result;
         let (is_good, is_complete) = (curves.is_converged(), curves.is_complete());
-        reporter.summary_or_warning(curves.alarm().as_deref(), |paint| {
-            conditions(&answer.analysis) + &summary(curves, paint)
-        });
+        let told = Told { alarm: curves.alarm(), is_failure: !is_good };
+        reporter.summary_or_warning(told, |paint| conditions(&answer.analysis) + &summary(curves, paint));
         let is_interrupted = Progress::is_interrupted() && !is_complete;
         Ok(if is_interrupted { Status::Interrupted } else { Status::done_if(is_good) })
     }
@@ -157,10 +156,14 @@ fn summary(curves: &Curves, paint: Paint) -> String {
     for (axis, name) in axes.iter().zip(&scan.parameters) {
         let value = scan.best.params.get(axis.parameter).map_or(f64::NAN, |value| *value);
         let uncertainty = scan.best.uncertainties.get(axis.parameter).copied().flatten();
-        let line = format!("{} = {}", escape(name), measured(value, uncertainty));
+        let line = match scan.best.converged {
+            true => format!("{} = {}", escape(name), measured(value, uncertainty)),
+            false => format!("{}: {NOT_CONVERGED}", escape(name)),
+        };
         let _ = writeln!(text, "  {}", paint.strong(&line));
     }
-    let _ = writeln!(text, "  2NLL  {}\n", significant(scan.best.twice_nll, 10));
+    let lowest = Some(scan.best.twice_nll).filter(|_| scan.best.converged);
+    let _ = writeln!(text, "  2NLL  {}\n", optional(lowest, 10));
     match scan.values.as_slice() {
         [values] => {
             text.push_str(&curve(&escape(&scan.parameters[0]), values, scan));

@@ -12,7 +12,7 @@ use crate::status::Status;
 use clap::Args;
 use nextstat::Answer;
 use nextstat::hypothesis::SignificanceRequest;
-use nextstat::number::{optional, significant};
+use nextstat::number::{best_fit, optional, significant};
 use ns_inference::hypotest::SignificanceResult;
 use std::fmt::Write;
 
@@ -61,6 +61,6 @@ fn summary(answer: &Answer<SignificanceResult>) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "significance of `{name}` > 0\n");
     text.push_str(&table(&[("", Align::Left), ("Z", Align::Right), ("p-value", Align::Right)], &rows));
-    let _ = writeln!(text, "\n  best fit {}", significant(result.poi.bestfit, 5));
+    let _ = writeln!(text, "\n  best fit {}", best_fit(result.poi.bestfit));
     text + &warnings(&result.warnings)
 }

@@ -5,6 +5,7 @@ use crate::args::files::Files;
 use crate::args::named_or_piped;
 use crate::args::values::source;
 use crate::error::CliError;
+use crate::output::reporter::warning;
 use crate::output::write_text_to;
 use crate::status::Status;
 use clap::Args;
@@ -30,7 +31,7 @@ Tables, the first of each result if --table is not given:
 
 Results of --every-patch and of several parameters of interest have a row for each.
 
-Exit codes: 0 done, 2 bad input or usage.";
+Exit codes: 0 done, 1 done but a fit of the result did not converge, 2 bad input or usage.";
 
 /// Arguments of `table`.
 #[derive(Debug, Args)]
@@ -78,6 +79,9 @@ impl Command for TableArgs {
         let table = Table::from_json(&read_bytes(&source)?, &TableRequest { table, rows, caption, label });
         let table = table.map_err(|error| CliError::Table { name: source.name(), error })?;
         write_text_to(&table.text(self.format), self.output_file.as_deref())?;
-        Ok(Status::Done)
+        if let Some(alarm) = table.alarm() {
+            warning(&alarm);
+        }
+        Ok(Status::done_if(table.converged))
     }
 }

@@ -169,7 +169,8 @@ impl ThrowArgs {
 /// Writes the summary of a run, whose result goes to `file` if that is given.
 pub(super) fn report(toys: &ToysSummary, analysis: Option<&Analysis>, file: Option<&Path>, output: &OutputArgs) {
     let head = analysis.map(conditions).unwrap_or_default();
-    let ended = RunEnd { head, file, is_interrupted: toys.is_interrupted(), warnings: toys.warnings() };
+    let (is_interrupted, is_failure) = (toys.is_interrupted(), toys.n_failed() > 0);
+    let ended = RunEnd { head, file, is_interrupted, is_failure, warnings: toys.warnings() };
     fit_runs::report(ended, output, |alarm, paint| summary(toys, alarm, paint));
 }
 

@@ -1,12 +1,13 @@
 //! `nextstat yields`: the yields of every channel before and after a fit, or as a stored fit
 //! predicts them.
 
+use super::fit::verdict;
 use super::report::tables;
 use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
 use crate::args::{PredictionArgs, SetupArgs, ThreadArgs, in_fit, stored_fit};
 use crate::error::CliError;
-use crate::output::reporter::{conditions, warnings};
+use crate::output::reporter::{Told, conditions, warnings};
 use crate::output::{Reporter, ResultArgs};
 use crate::status::Status;
 use clap::Args;
@@ -67,9 +68,14 @@ impl YieldsArgs {
         let answer = analysis.yields()?;
         self.output.write(&answer.document())?;
         let Yields { fit, prefit, postfit } = &answer.result;
-        Reporter::new(&self.output).summary_or_warning(answer.result.alarm().as_deref(), |_| {
+        let told = Told { alarm: answer.result.alarm(), is_failure: !fit.result.converged };
+        Reporter::new(&self.output).summary_or_warning(told, |paint| {
             let tables = tables(analysis, prefit, postfit, self.bins);
-            conditions(analysis) + &tables + &warnings(&fit.result.warnings)
+            let said = tables + &warnings(&fit.result.warnings);
+            // A bad verdict is first and last, as in the summary of a fit.
+            let bad = (!fit.result.converged).then(|| format!("{}\n", verdict(&fit.result, paint)));
+            let last = bad.as_ref().map(|verdict| format!("\n{verdict}"));
+            conditions(analysis) + &bad.unwrap_or_default() + &said + &last.unwrap_or_default()
         });
         Ok(Status::done_if(fit.result.converged))
     }

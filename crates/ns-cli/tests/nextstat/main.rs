@@ -6,6 +6,7 @@ mod commands;
 mod devices;
 mod docs;
 mod exclusion;
+mod failed_fits;
 mod files;
 mod fits;
 mod gallery;

@@ -184,7 +184,7 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
             poi: poi.map(|index| PoiBestFit {
                 name: names[index].clone(),
                 index,
-                bestfit: basin.minimum.params[index],
+                bestfit: Some(basin.minimum.params[index]),
             }),
             found_by: basin.found_by.describe(names),
             n_starts: basin.n_starts,

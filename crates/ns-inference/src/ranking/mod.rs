@@ -97,8 +97,8 @@ pub struct RankingPoi {
     pub name: String,
     /// Its index.
     pub index: usize,
-    /// Its best-fit value.
-    pub bestfit: f64,
+    /// Its best-fit value; `None` if the fit did not converge.
+    pub bestfit: Option<f64>,
     /// Its standard deviation.
     pub uncertainty: Option<f64>,
 }

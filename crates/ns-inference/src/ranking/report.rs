@@ -35,8 +35,8 @@ pub(super) fn assemble<L: DataLikelihood>(
         poi: RankingPoi {
             name: names[poi].clone(),
             index: poi,
-            bestfit: plan.best.params[poi],
-            uncertainty: plan.best.uncertainties[poi],
+            bestfit: plan.best.converged.then(|| plan.best.params[poi]),
+            uncertainty: plan.best.uncertainties[poi].filter(|_| plan.best.converged),
         },
         entries,
         groups,

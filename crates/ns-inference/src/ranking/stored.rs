@@ -44,7 +44,7 @@ pub fn ranking_of_covariance(model: &Model, data: &Data, fit: EarlierFit<'_>, op
     let statistical = remaining(fit, poi, &constrained);
     let unknown = total.is_none().then(|| format!("the stored fit has no uncertainty of `{}`", names[poi]));
     Ranking {
-        poi: RankingPoi { name: names[poi].clone(), index: poi, bestfit: fit.params[poi], uncertainty: total },
+        poi: RankingPoi { name: names[poi].clone(), index: poi, bestfit: Some(fit.params[poi]), uncertainty: total },
         entries,
         groups,
         breakdown: UncertaintyBreakdown {

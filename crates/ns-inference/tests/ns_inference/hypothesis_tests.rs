@@ -7,6 +7,7 @@ use ns_core::spec::Workspace;
 use ns_core::{CompileOptions, Model, compile};
 use ns_inference::hypotest::{HypotestResult, SignificanceResult, hypotest, significance};
 use ns_inference::limit::{LimitOptions, LimitResult, limit, limit_from_grid};
+use ns_inference::minimize::MinimizeOptions;
 use ns_inference::normal::upper_tail;
 use ns_inference::test_statistic::TestStatistic;
 use ns_inference::{FitOptions, MultiStart, Problem, fit};
@@ -146,7 +147,7 @@ fn significances_match_li_and_ma() {
 #[test]
 fn a_deficit_has_no_significance() {
     let result = discover(&on_off(30.0, 100.0, 20.0, 80.0, [-3.0, 10.0]), 1.0);
-    assert!(result.poi.bestfit < 0.0);
+    assert!(result.poi.bestfit.expect("a minimum") < 0.0);
     assert_eq!((result.z_obs, result.p0_obs), (Some(0.0), Some(0.5)));
     assert!(result.z_exp.is_some_and(|z| z > 0.5));
 }
@@ -333,6 +334,21 @@ fn a_failed_fit_returns_no_numbers() {
     let result = test(&disappearance(), TestStatistic::QTilde, 3.0, &FitOptions::default());
     assert_eq!((result.cls_obs, result.q, result.converged), (None, None, false));
     assert!(result.warnings.iter().any(|w| w.contains("did not converge")), "{:?}", result.warnings);
+}
+
+#[test]
+fn a_free_fit_that_stopped_early_has_no_best_fit() {
+    let model = disappearance();
+    let minimize = MinimizeOptions { max_iterations: 0, ..MinimizeOptions::default() };
+    let options = FitOptions { minimize, ..FitOptions::default() };
+    let poi = model.poi().expect("one");
+    let tested = test(&model, TestStatistic::QTilde, 0.5, &options).poi;
+    let mut likelihood = CpuLikelihood::new(&model);
+    let found = significance(&mut Problem::new(&model, &mut likelihood, &options), poi, 1.0).poi;
+    assert_eq!([tested.bestfit, found.bestfit], [None, None]);
+    let limits = limit(&mut Problem::new(&model, &mut likelihood, &options), poi, LimitOptions::default());
+    assert_eq!((limits.poi.bestfit, limits.observed), (None, None));
+    assert!(limits.warnings.iter().any(|w| w.contains("did not converge")), "{:?}", limits.warnings);
 }
 
 #[test]

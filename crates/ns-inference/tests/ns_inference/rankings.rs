@@ -167,7 +167,8 @@ fn global_impacts_and_the_remainder_sum_to_the_variance_for_many_events() {
     for bin in 0..model.n_bins() {
         let mut shifted = data.clone();
         shifted.main[bin] += 0.1 * data.main[bin].sqrt();
-        let shift = fit_data(&model, &shifted, &FitOptions::default()).bestfit[poi] - result.poi.bestfit;
+        let best = result.poi.bestfit.expect("a minimum");
+        let shift = fit_data(&model, &shifted, &FitOptions::default()).bestfit[poi] - best;
         by_counts += 100.0 * shift * shift;
     }
     // The shifts are finite, which matters for a small difference of large parts; the linear
@@ -247,6 +248,7 @@ fn a_model_without_a_minimum_is_not_ranked() {
     let result = rank(&model, &options(&model));
     assert!(!result.converged && result.entries.is_empty() && result.best.outcome == Outcome::NotFinite);
     assert_eq!(result.warnings, ["the free fit did not converge, so there is nothing to rank"]);
+    assert_eq!((result.poi.bestfit, result.poi.uncertainty), (None, None));
 }
 
 fn rank_with(model: &Model, threads: usize, monitor: &dyn Monitor) -> Ranking {

@@ -165,11 +165,12 @@ impl<'a> Comparison<'a> {
         self.free.push(("hypotest", free));
         self.at[0].push(("hypotest (Asimov data set)", 2.0 * self.likelihood.nll(&at_asimov)));
         let q = tested.q.unwrap_or(f64::NAN);
-        if tested.poi.bestfit <= 1.0 {
+        let mu_hat = tested.poi.bestfit.unwrap_or(f64::NAN);
+        if mu_hat <= 1.0 {
             self.at[1].push(("hypotest", free + q));
         }
         self.q_asimov.push(("hypotest", tested.q_asimov.unwrap_or(f64::NAN)));
-        self.best_at("hypotest (mu_hat)", tested.poi.bestfit);
+        self.best_at("hypotest (mu_hat)", mu_hat);
         for mu in [0, 1] {
             let statistic = TestStatistic::TTilde;
             let tested =
@@ -178,8 +179,8 @@ impl<'a> Comparison<'a> {
         }
         let discovered = significance(&mut Problem::new(model, &mut self.likelihood, &self.options), poi, 1.0);
         self.at[0].push(("significance", free + discovered.q0.unwrap_or(f64::NAN)));
-        self.best_at("significance (mu_hat)", discovered.poi.bestfit);
-        self.toys(q, tested.poi.bestfit);
+        self.best_at("significance (mu_hat)", discovered.poi.bestfit.unwrap_or(f64::NAN));
+        self.toys(q, mu_hat);
     }
 
     /// Compares the observed statistic of a test by toys with that of the asymptotic test, `q`.
@@ -209,7 +210,7 @@ impl<'a> Comparison<'a> {
         let Self { model, poi, .. } = *self;
         let wanted = LimitOptions { level: LEVEL, statistic: TestStatistic::QTilde };
         let limits = limit(&mut Problem::new(model, &mut self.likelihood, &self.options), poi, wanted);
-        self.best_at("limit (mu_hat)", limits.poi.bestfit);
+        self.best_at("limit (mu_hat)", limits.poi.bestfit.unwrap_or(f64::NAN));
         let each = std::iter::once(limits.observed).chain(limits.expected).enumerate();
         for (k, mu) in each.filter_map(|(k, mu)| Some((k, mu?))) {
             let tested =
@@ -314,8 +315,9 @@ impl<'a> Comparison<'a> {
         let goodness = goodness_of_fit(&mut Problem::new(model, likelihood, options), best, NonZeroUsize::MIN);
         let scan = self.scan(self.poi, &[1.0]);
         let other = saturated_deviance(model, &model.observed, &scan.best.params, &model.parameters.fixed).total;
-        if !is_small(goodness.statistic - other, TOLERANCE) {
-            self.found.push(format!("goodness of fit: {}, and {other} at the best fit of a scan", goodness.statistic));
+        let statistic = goodness.statistic.unwrap_or(f64::NAN);
+        if !is_small(statistic - other, TOLERANCE) {
+            self.found.push(format!("goodness of fit: {statistic}, and {other} at the best fit of a scan"));
         }
     }
 }
