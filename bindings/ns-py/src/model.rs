@@ -1,6 +1,5 @@
 //! A compiled model in Python: immutable, shared by threads, pickled as its workspace.
 
-use std::ffi::CString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -82,11 +81,10 @@ struct BatchValues {
     gradient: Vec<f64>,
 }
 
-/// Issues a warning about a document, at the line that calls `load_workspace`.
+/// Issues a warning about a document, at the line outside the package that reads it.
 fn warn(py: Python<'_>, warning: &str) -> PyResult<()> {
-    // Names in documents may contain any character; a C string has no zero.
-    let message = CString::new(warning.replace('\0', "\u{fffd}"))?;
-    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &message, 2)
+    let category = py.get_type::<PyUserWarning>();
+    py.import("nextstat._errors")?.call_method1("warn", (warning, category)).map(drop)
 }
 
 /// The files that a model is read from, as Python passes them.

@@ -562,3 +562,20 @@ def test_models_that_no_memory_holds_are_a_memory_error(too_large, call):
 
 def test_models_that_no_memory_holds_are_evaluated(too_large):
     assert np.isfinite(too_large.nll(too_large.init))
+
+
+def test_warnings_about_a_card_are_at_the_line_that_reads_it(root, tmp_path):
+    card = tmp_path / "card.txt"
+    card.write_text((root / "examples/combine/counting.txt").read_text("utf-8") + "low autoMCStats 10\n", encoding="utf-8")
+    with pytest.warns(UserWarning, match="`autoMCStats` has no effect on the channel `low`") as caught:
+        nextstat.load_workspace(card)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+@pytest.mark.parametrize(("mass", "kind", "message"), [
+    ("x", TypeError, "`mass` must be a number, not `'x'`"),
+    (float("nan"), nextstat.ParameterError, "`mass` is nan, which is not a finite number"),
+])  # fmt: skip
+def test_a_mass_that_is_no_number_is_named(mass, kind, message, root):
+    with pytest.raises(kind, match=message):
+        nextstat.load_workspace(root / "examples/combine/counting.txt", mass=mass)

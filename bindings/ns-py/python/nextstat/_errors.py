@@ -45,12 +45,18 @@ class NextstatWarning(Escaped, UserWarning):
     __module__ = "nextstat"
 
 
-def warn(message: str) -> None:
+class ConvergenceError(NextstatError):
+    """A stored result that cannot be shown because its fits did not converge."""
+
+    __module__ = "nextstat"
+
+
+def warn(message: str, category: type[Warning] = NextstatWarning) -> None:
     """Warns the first caller outside the package."""
     frame, level = sys._getframe(), 0
     while frame is not None and _is_ours(frame.f_globals.get("__name__", "")):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, NextstatWarning, stacklevel=level + 1)
+    warnings.warn(message, category, stacklevel=level + 1)
 
 
 def _is_ours(module: str) -> bool:
