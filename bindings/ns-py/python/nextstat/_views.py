@@ -185,3 +185,16 @@ def model_html(model: Model) -> str:
     )
     view.tables += tables(sets, ("parameter", "elements", "modifiers", "constraint"))
     return html(view)
+
+
+def correlation_of(covariance: Any) -> Any:
+    """Returns the correlations (P, P) of a covariance: 0 where there is no uncertainty, 1 on the
+    diagonal.
+    """
+    import numpy as np
+
+    widths = np.sqrt(np.diagonal(covariance))
+    products = np.outer(widths, widths)
+    correlation = np.divide(covariance, products, out=np.zeros_like(covariance), where=products > 0)
+    np.fill_diagonal(correlation, 1.0)
+    return correlation

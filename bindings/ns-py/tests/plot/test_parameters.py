@@ -1,6 +1,7 @@
 """Figures over parameters draw what the results say: pulls, rankings, correlations."""
 
 import itertools
+import json
 
 import figures as made
 import matplotlib
@@ -165,6 +166,15 @@ def test_correlations_below_the_threshold_are_left_out():
         plot.correlation(result, threshold=0.99)
     with pytest.raises(ValueError, match="covariance=True"):
         plot.correlation(nextstat.fit(made.shapes(), covariance=False))
+
+
+def test_correlations_follow_from_a_stored_covariance(tmp_path):
+    document = made.fit().to_dict()
+    del document["correlation"]
+    (tmp_path / "fit.json").write_text(json.dumps(document), encoding="utf-8")
+    of_covariance, wanted = (plot.correlation(source) for source in (tmp_path / "fit.json", made.fit()))
+    assert names_of(of_covariance) == names_of(wanted)
+    numpy.testing.assert_allclose(of_covariance.images[0].get_array(), wanted.images[0].get_array(), rtol=1e-12)
 
 
 def test_parameters_of_interest_are_always_in_the_matrix():

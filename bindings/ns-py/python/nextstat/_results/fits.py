@@ -197,7 +197,7 @@ class FitResult(Result):
 
 def _matrices(later: RawFit) -> dict[str, Any]:
     covariance = later.covariance()
-    return {"covariance": covariance, "correlation": None if covariance is None else _correlation(covariance)}
+    return {"covariance": covariance, "correlation": None if covariance is None else _views.correlation_of(covariance)}
 
 
 # Fields that follow from a fit, by what computes them.
@@ -214,17 +214,6 @@ def _checksums(document: Mapping[str, Any]) -> dict[str, str]:
     """Returns the checksums of the names and numbers of a fit, by what they are of."""
     matrices = {"covariance": None, "correlation": None}
     return _nextstat.fit_checksums({**matrices, **document})
-
-
-def _correlation(covariance: ndarray) -> ndarray:
-    """Returns the correlations (P, P): 0 where there is no uncertainty, 1 on the diagonal."""
-    import numpy as np
-
-    widths = np.sqrt(np.diagonal(covariance))
-    products = np.outer(widths, widths)
-    correlation = np.divide(covariance, products, out=np.zeros_like(covariance), where=products > 0)
-    np.fill_diagonal(correlation, 1.0)
-    return correlation
 
 
 class GoodnessOfFit(Result):

@@ -12,6 +12,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import Affine2D
 
+from .._views import correlation_of
 from ._documents import document_of
 from ._labels import annotate_above, ticks
 from ._look import figure, new_axes
@@ -80,10 +81,7 @@ def correlation(
 
 def _strong(fit: Mapping[str, Any], threshold: float, kept: Sequence[int]) -> tuple[list[str], Any]:
     """Returns the names and the matrix of the parameters to draw."""
-    if fit.get("correlation") is None:
-        raise ValueError("the fit has no correlations: `nextstat.fit` with `covariance=True`, or `nextstat fit --correlation`, has them")
-    found = [[numpy.nan if value is None else value for value in row] for row in fit["correlation"]]
-    matrix = numpy.array(found, dtype=float)[numpy.ix_(kept, kept)]
+    matrix = _matrix(fit)[numpy.ix_(kept, kept)]
     others = numpy.nan_to_num(numpy.abs(matrix - numpy.diag(numpy.diag(matrix))))
     strong = others.max(axis=1, initial=0.0) >= threshold
     # A parameter that is fixed has no correlations, and its row would be empty.
@@ -94,6 +92,18 @@ def _strong(fit: Mapping[str, Any], threshold: float, kept: Sequence[int]) -> tu
     strong |= numpy.array([fit["par_names"][i] in pois for i in kept])
     order = numpy.flatnonzero(strong)
     return [literal(fit["par_names"][kept[i]]) for i in order], matrix[numpy.ix_(order, order)]
+
+
+def _matrix(fit: Mapping[str, Any]) -> Any:
+    """Returns the correlations (P, P) of a fit, or those of its covariance if it has no others."""
+    key = next((key for key in ("correlation", "covariance") if fit.get(key) is not None), None)
+    if key is None:
+        raise ValueError(
+            "the fit has no correlations: `nextstat.fit` with `covariance=True`, or `nextstat fit` with `--correlation` or `--covariance`, has them"
+        )
+    found = [[numpy.nan if value is None else value for value in row] for row in fit[key]]
+    matrix = numpy.array(found, dtype=float)
+    return matrix if key == "correlation" else correlation_of(matrix)
 
 
 def _bar(ax: Axes, image: Any) -> None:
