@@ -252,6 +252,20 @@ def test_a_submission_with_other_tables_is_replaced_only_with_force(shapes, tmp_
         assert sorted(path.name for path in record.iterdir()) == ["submission.yaml", "upper_limits.yaml"]
 
 
+def test_a_submission_of_another_workspace_is_replaced_only_with_force(shapes, tmp_path):
+    record, others = tmp_path / "record", nextstat.upper_limit(nextstat.example("simple"))
+    nextstat.hepdata.submission([nextstat.upper_limit(shapes)], record)
+    before = {path.name: path.read_bytes() for path in record.iterdir()}
+    with pytest.raises(nextstat.ParameterError, match="has another submission, of other workspaces") as caught:
+        nextstat.hepdata.submission([others], record)
+    assert "--force" in caught.value.hint
+    assert {path.name: path.read_bytes() for path in record.iterdir()} == before
+    nextstat.hepdata.submission([others], record, force=True)
+    # Other numbers of the same workspace are the same submission.
+    nextstat.hepdata.submission([nextstat.upper_limit(nextstat.example("simple"), level=0.1)], record)
+    _require_valid(record)
+
+
 def test_force_replaces_no_folder_with_other_files(shapes, tmp_path):
     made = nextstat.hepdata.submission([nextstat.upper_limit(shapes)], tmp_path / "record")
     (made.folder / "notes.txt").write_text("mine")

@@ -48,7 +48,7 @@ def _parser(program):
         "--edges", metavar="REGION=E0,E1,…", action="append", default=[], type=_named("REGION=E0,E1,…"),
         help="edges of the bins of a region; repeatable",
     )  # fmt: skip
-    parser.add_argument("--force", action="store_true", help="replace a submission in FOLDER that has other tables, too")
+    parser.add_argument("--force", action="store_true", help="replace a submission in FOLDER that has other tables or is of other workspaces, too")
     parser.add_argument("--quiet", action="store_true", help="no summary on standard error")
     return parser
 

@@ -76,7 +76,7 @@ def submission(
         same title apart.
     folder : path
         Where the files go; it must not exist, or be empty, or have the files of an earlier
-        submission of the same tables, which are replaced.
+        submission of the same tables of the same workspaces, which are replaced.
     workspace : path, JSON text or dict, optional
         The likelihood, which becomes an additional resource with its digest.
     archive : path, optional
@@ -88,7 +88,7 @@ def submission(
     edges : dict, optional
         Edges of the bins of a region, by its name; bins without edges are numbered from 0.
     force : bool
-        Replace a submission that has other tables, too.
+        Replace a submission that has other tables or is of other workspaces, too.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def submission(
         file = _file_name(name, files)
         files[file] = yaml.safe_dump(record.data(), sort_keys=False, allow_unicode=True).encode()
         index.append({"name": name, "description": record.description, "keywords": keys, "data_file": file})
-    files["submission.yaml"] = yaml.safe_dump_all(index, sort_keys=False, allow_unicode=True).encode()
+    files["submission.yaml"] = _origin(named) + yaml.safe_dump_all(index, sort_keys=False, allow_unicode=True).encode()
     if not force:
         _require_same_files(target, files)
     packed = None if archive is None else _packed(Path(archive), files)
@@ -264,12 +264,25 @@ def _require_writable(folder: Path) -> None:
             raise with_hint(ParameterError(f"the folder `{folder}` has other files"), "name a new folder")
 
 
+def _origin(named) -> bytes:
+    """Returns a comment that says of which workspaces the results are."""
+    provenances = [document.get("provenance") or {} for document in named.values()]
+    workspaces = [(provenance.get("grid") or provenance).get("workspace") or {} for provenance in provenances]
+    digests = sorted({str(workspace["digest"]) for workspace in workspaces if workspace.get("digest")})
+    return f"# results of workspaces with the SHA-256 digests: {' '.join(digests) or 'none'}\n".encode()
+
+
 def _require_same_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Refuses to delete files of another submission."""
+    """Refuses to replace another submission: one with other files, or of other workspaces."""
     others = sorted(path.name for path in folder.iterdir() if path.name not in files) if folder.is_dir() else []
+    index = folder / "submission.yaml"
     if others:
         message = f"the folder `{folder}` has another submission, with the file `{others[0]}`"
-        raise with_hint(ParameterError(message), "name a new folder, or replace the submission with `--force` (`force=True` in Python)")
+    elif index.is_file() and index.read_bytes().splitlines()[:1] != files["submission.yaml"].splitlines()[:1]:
+        message = f"the folder `{folder}` has another submission, of other workspaces"
+    else:
+        return
+    raise with_hint(ParameterError(message), "name a new folder, or replace the submission with `--force` (`force=True` in Python)")
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:
