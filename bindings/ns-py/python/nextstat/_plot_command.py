@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ._errors import listed, with_hint
+from ._errors import ConvergenceError, listed, with_hint
 from ._files import write_whole
 from ._nextstat import NextstatError, ParameterError, escape
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
-# Exit code of bad input or usage.
-_UNUSABLE = 2
+# Exit codes: of a result whose fits did not converge, and of bad input or usage.
+_FAILED, _UNUSABLE = 1, 2
 
 
 class Kind(NamedTuple):
@@ -194,7 +194,7 @@ def main(arguments: Sequence[str], program: str = "python -m nextstat") -> int:
             _say(f"error: {_said(error)}")
             if getattr(error, "hint", None):
                 _say(f"hint: {error.hint}")  # type: ignore[union-attr]
-            return _UNUSABLE
+            return _FAILED if isinstance(error, ConvergenceError) else _UNUSABLE
     for warning in caught:
         _say(f"warning: {warning.message}")
     return 0

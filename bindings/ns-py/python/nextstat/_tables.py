@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ._errors import warn
 from ._nextstat import RawTable
 from ._sources import document_bytes, json_bytes
 
@@ -57,6 +58,11 @@ def table(
     -------
     str
 
+    Warns
+    -----
+    NextstatWarning
+        If a fit of a stored result did not converge.
+
     Examples
     --------
     >>> import nextstat
@@ -71,7 +77,11 @@ def table(
     - nextstat ..., workspace with SHA-256 digest 0c1184a88b0e...
     <BLANKLINE>
     """
-    return _raw(result, table, rows, caption, label).text(format)
+    made = _raw(result, table, rows, caption, label)
+    # A result has warned when it was made.
+    if made.alarm is not None and not hasattr(result, "to_dict"):
+        warn(made.alarm)
+    return made.text(format)
 
 
 def data_frame(result: HasDocument | Document, table: str | None, rows: str | Sequence[str]) -> Any:

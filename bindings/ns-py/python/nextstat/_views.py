@@ -18,6 +18,9 @@ _SHOWN = 10
 #: Labels of expected values at -2, -1, 0, +1, +2 standard deviations.
 BAND = ("-2 sigma", "-1 sigma", "expected", "+1 sigma", "+2 sigma")
 
+#: What is shown in the place of a value whose fit did not converge.
+NOT_CONVERGED = "did not converge"
+
 
 class Table(NamedTuple):
     """A few rows of cells under the names of their columns."""
@@ -48,6 +51,11 @@ class View:
 def shown_number(value: Any, digits: int = 6) -> str:
     """Returns `value` with so many digits; a dash where there is none."""
     return _nextstat.significant(None if value is None else float(value), digits)
+
+
+def best_fit(value: Any) -> str:
+    """Returns the best-fit value of a parameter, or that there is none because its fit failed."""
+    return NOT_CONVERGED if value is None else shown_number(value, 5)
 
 
 def signed(value: Any, digits: int = 2) -> str:

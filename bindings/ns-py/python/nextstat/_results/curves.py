@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .. import _nextstat, _views
-from .._views import measured, shown_number
+from .._views import NOT_CONVERGED, measured, shown_number
 from .base import Result
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class ScanResult(Result):
             ends = f"{shown_number(values.min())} to {shown_number(values.max())}"
             i = self.par_names.index(name)
             best = measured(self.fit["bestfit"][i], self.fit["uncertainties"][i])
-            view.facts.append((name, f"{ends}, best fit {best}"))
+            view.facts.append((name, f"{ends}, best fit {best if self.fit['converged'] else NOT_CONVERGED}"))
         if self.delta_nll.ndim == 1:
             pairs = zip(self.values[0], self.twice_delta_nll)
             rows = [
@@ -77,7 +77,7 @@ class ScanResult(Result):
         document = super()._document()
         indices = [self.par_names.index(name) for name in self.parameters]
         fit = document["fit"]
-        values, widths = ([fit[key][i] for i in indices] for key in ("bestfit", "uncertainties"))
+        values, widths = ([fit[key][i] if fit["converged"] else None for i in indices] for key in ("bestfit", "uncertainties"))
         shape = self.delta_nll.shape
         points = [None if all(value is None for value in point) else point for point in document["conditional_bestfit"]]
         if len(shape) == 2:
@@ -194,7 +194,8 @@ class RankingResult(Result):
 
     def _facts(self) -> list[tuple[str, str]]:
         """Returns the parameter of interest, and the parts of its uncertainty if they are known."""
-        facts = [(self.poi["name"], measured(self.poi["bestfit"], self.poi["uncertainty"]))]
+        best = self.poi["bestfit"]
+        facts = [(self.poi["name"], NOT_CONVERGED if best is None else measured(best, self.poi["uncertainty"]))]
         syst, stat = (self.breakdown[f"global_{part}"] for part in ("systematic", "statistical"))
         if syst is not None:
             said = f"syst. {shown_number(syst, 4)}, stat. {shown_number(stat, 4)}"

@@ -221,11 +221,12 @@ class GoodnessOfFit(Result):
 
     Attributes
     ----------
-    statistic : float
-        2 ln L of the saturated model over that of the fit; of a stored fit χ².
+    statistic : float or None
+        2 ln L of the saturated model over that of the fit; of a stored fit χ². None where the fit
+        did not converge.
     n_dof : int
     p_value : float or None
-        By χ²; None where there are no degrees of freedom.
+        By χ²; None where there are no degrees of freedom, or where the fit did not converge.
     channels : tuple of dict
         The same of each channel by itself.
     fit : dict
@@ -240,7 +241,7 @@ class GoodnessOfFit(Result):
 
     __slots__ = ()
     _schema = "gof"
-    statistic: float
+    statistic: float | None
     n_dof: int
     p_value: float | None
     channels: tuple[Mapping[str, Any], ...]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._views import BAND, Table, View, confidence, shown_number, tables
+from .._views import BAND, Table, View, best_fit, confidence, shown_number, tables
 from .base import Result
 from .frozen import frozen
 
@@ -63,7 +63,7 @@ class HypotestResult(Result):
             bands = zip(BAND, self.CLs_exp, self.CLsb_exp, self.CLb_exp)  # type: ignore[arg-type]
             rows += [(label, *_digits(*values)) for label, *values in bands]
         view.tables = [Table(("", "CLs", "CLs+b", "CLb"), rows)]
-        view.facts += [("best fit", shown_number(self.poi.bestfit, 5)), ("statistic", shown_number(self.q))]
+        view.facts += [("best fit", best_fit(self.poi.bestfit)), ("statistic", shown_number(self.q))]
         return view
 
 
@@ -103,7 +103,7 @@ class SignificanceResult(Result):
             (self._said.data, *_digits(self.Z_obs, self.p0_obs)),
             (expected, *_digits(self.Z_exp, p0_exp)),
         ]
-        facts = [("best fit", shown_number(self.poi.bestfit, 5))]
+        facts = [("best fit", best_fit(self.poi.bestfit))]
         return View("SignificanceResult", facts, [Table(("", "Z", "p-value"), rows)])
 
 
@@ -142,7 +142,7 @@ class LimitResult(Result):
         facts = [
             ("limits on", self.poi.name),
             ("confidence", confidence(self.level)),
-            ("best fit", shown_number(self.poi.bestfit, 5)),
+            ("best fit", best_fit(self.poi.bestfit)),
         ]
         return View("LimitResult", facts, [Table(("", "limit"), rows)])
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _results
 from .._arguments import names as names_of
-from .._errors import listed, with_hint
+from .._errors import ConvergenceError, listed, with_hint
 from .._nextstat import WorkspaceError
 from .._results import Result
 from .._sources import document_bytes
@@ -76,6 +76,29 @@ def document_of(source: Source, kinds: str | Sequence[str], name: str = "result"
     if not is_document(source):
         raise TypeError(f"`{name}` must be {_classes(wanted)} or its document, not a `{type(source).__name__}`")
     return _stored(source, wanted)
+
+
+def require_fit(document: Document) -> Document:
+    """Returns a document of one fit, or of what refers to one.
+
+    Raises
+    ------
+    ConvergenceError
+        If that fit did not converge: there is nothing to draw.
+    """
+    fit = document.fields.get("fit")
+    verdict = fit if isinstance(fit, dict) and document.kind not in ("fit", "report") else document.fields
+    if verdict.get("converged") is False:
+        raise nothing_to_draw(document.fields)
+    return document
+
+
+def nothing_to_draw(fields: Mapping[str, Any]) -> ConvergenceError:
+    """Returns the error of a document without numbers, with the warning that says why."""
+    fit = fields.get("fit")
+    said = [*(fields.get("warnings") or ()), *((fit.get("warnings") if isinstance(fit, dict) else None) or ())]
+    reason = next((text for text in said if "not converge" in text), None) or (said[0] if said else "a fit did not converge")
+    return ConvergenceError(f"there is nothing to draw: {reason}")
 
 
 def _of_result(result: Result, wanted: Sequence[str], name: str) -> Document:

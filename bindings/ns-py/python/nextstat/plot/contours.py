@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.lines import Line2D
 
 from ._contours import draw_best, draw_contour, points_of
-from ._documents import document_of
+from ._documents import document_of, require_fit
 from ._labels import annotate, legend, ticks
 from ._look import figure, new_axes
 from ._style import COLOURS, literal, percent
@@ -39,7 +39,7 @@ def contours(result: Source, *, name: str | None = None, ax: Axes | None = None,
     -------
     matplotlib.axes.Axes
     """
-    document = document_of(result, ("contours", "scan"))
+    document = require_fit(document_of(result, ("contours", "scan")))
     drawn = [contour for contour in document.fields.get("contours") or [] if points_of(contour)]
     if not drawn:
         raise ValueError("`result` has no contour with points to draw")

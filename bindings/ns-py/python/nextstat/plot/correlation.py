@@ -13,7 +13,7 @@ from matplotlib.textpath import TextPath
 from matplotlib.transforms import Affine2D
 
 from .._views import correlation_of
-from ._documents import document_of
+from ._documents import document_of, require_fit
 from ._labels import annotate_above, ticks
 from ._look import figure, new_axes
 from ._rows import width_of
@@ -61,7 +61,7 @@ def correlation(
     -------
     matplotlib.axes.Axes
     """
-    document = document_of(result, ("fit", "report"))
+    document = require_fit(document_of(result, ("fit", "report")))
     fit = document["fit"] if document.kind == "report" else document.fields
     names, matrix = _strong(fit, number(threshold, "`threshold`"), chosen(fit["par_names"], parameters, exclude))
     cell = _CELL if len(names) <= _WRITTEN else max(_CELL * _WRITTEN / len(names), 0.12)

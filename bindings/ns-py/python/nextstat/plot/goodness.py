@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ._bands import palette_of
-from ._documents import document_of
+from ._documents import document_of, require_fit
 from ._labels import annotate_above, legend, ticks
 from ._look import figure, new_axes
 from ._room import SHADING
@@ -72,7 +72,7 @@ def gof(
 
 def _found(result) -> Mapping[str, Any]:
     """Returns the goodness of fit of a document."""
-    document = document_of(result, ("gof", "comparison", "report"))
+    document = require_fit(document_of(result, ("gof", "comparison", "report")))
     if document.kind != "report":
         return document.fields
     if document["goodness_of_fit"] is None:

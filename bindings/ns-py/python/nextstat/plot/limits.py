@@ -9,7 +9,7 @@ import numpy
 from .._results import LimitResult
 from .._views import confidence
 from ._bands import columns, draw_band, one_kind, palette_of, write_legend
-from ._documents import GIVEN, OBSERVED, document_of, is_document
+from ._documents import GIVEN, OBSERVED, document_of, is_document, nothing_to_draw
 from ._labels import annotate, ticks
 from ._look import figure, new_axes
 from ._style import COLOURS, NEUTRAL, levels_of, listed, literal, numbers_of
@@ -112,11 +112,13 @@ def _tested(tests, limit, level) -> _Tested:
     every = [*documents, *([] if limit is None else [limit])]
     values = list(documents[0]["tested"]) if is_limit else [one.fields for one in documents]
     if not values:
-        raise ValueError("`tests` is empty: there is nothing to draw")
+        raise nothing_to_draw(documents[0].fields) if is_limit else ValueError("`tests` is empty: there is nothing to draw")
     _require_one_model(every)
+    if all(test["CLs_obs"] is None and test["CLs_exp"] is None for test in values):
+        raise nothing_to_draw(documents[0].fields)
     limit = documents[0] if is_limit and limit is None else limit
     values = sorted(values, key=lambda test: test["mu"])
-    is_scan = not is_limit or not any(test["CLs_obs"] is None or None in test["CLs_exp"] for test in values)
+    is_scan = not is_limit or not any(test["CLs_obs"] is None or None in (test["CLs_exp"] or [None]) for test in values)
     return _Tested(values, limit, _level(every, level), every[0]["poi"]["name"], every[0].data_label, is_scan)
 
 
@@ -310,6 +312,8 @@ def _grid(values, results, x) -> _Grid:
         label = documents[0].data_label if documents else ""
     if not limits:
         raise ValueError("`results` is empty: there is nothing to draw")
+    if all(number is None for one in limits for number in (one["observed"], *(one["expected"] or ()))):
+        raise nothing_to_draw(limits[0])
     for what, of_all in (("levels", {one["level"] for one in limits}), ("parameters", {one["poi"]["name"] for one in limits})):
         if len(of_all) > 1:
             raise ValueError(f"`results` are limits of different {what}: {', '.join(map(str, sorted(of_all)))}")

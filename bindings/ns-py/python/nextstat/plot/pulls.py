@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._arguments import names as names_of
 from .._errors import shown
-from ._documents import document_of
+from ._documents import document_of, require_fit
 from ._labels import annotate_above, legend
 from ._look import axes_of, figure, new_figure
 from ._rows import PULL, draw_points, number, row_height, rows, set_reach, value_of, width_of, write_values
@@ -126,7 +126,7 @@ def _fits(result: Any, names: Sequence[str] | None) -> list[_Fit]:
 
 
 def _fit(source: Source, name: str | None) -> _Fit:
-    document = document_of(source, ("fit", "report"))
+    document = require_fit(document_of(source, ("fit", "report")))
     fit = document["fit"] if document.kind == "report" else document.fields
     entries = document.fields.get("pulls")
     if entries is None:

@@ -10,7 +10,7 @@ from matplotlib import rcParams
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
-from ._documents import document_of
+from ._documents import document_of, require_fit
 from ._labels import annotate_above, ticks
 from ._look import figure, new_axes
 from ._rows import PULL, draw_points, number, row_height, rows, set_reach, value_of, width_of, write_values
@@ -64,7 +64,7 @@ def ranking(
     matplotlib.axes.Axes
         The axes of the pulls; `ax.child_axes` has those of the impacts.
     """
-    document = document_of(result, "ranking")
+    document = require_fit(document_of(result, "ranking"))
     entries, impacts = _entries(document["ranking"], impacts, chosen([entry["parameter"] for entry in document["ranking"]], parameters, exclude))
     entries = _constrained_first(entries[: top_of(top)])
     height, names = row_height(len(entries)), [entry["parameter"] for entry in entries]

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from .._views import measured
 from ._contours import draw_best, draw_contour
 from ._curves import crossings, refined, smooth
-from ._documents import document_of
+from ._documents import document_of, require_fit
 from ._labels import annotate, annotate_above, legend, ticks
 from ._look import figure, new_axes
 from ._style import COLOURS, NEUTRAL, deviations, levels_of, literal, percent, quantile
@@ -61,7 +61,7 @@ def scan(
     -------
     matplotlib.axes.Axes
     """
-    document, levels = document_of(result, "scan"), levels_of("levels", levels)
+    document, levels = require_fit(document_of(result, "scan")), levels_of("levels", levels)
     rises = numpy.array(_numbers(document["twice_delta_nll"]), dtype=float)
     if not numpy.isfinite(rises).any():
         raise ValueError("`result` has no point whose fit converged")

@@ -14,7 +14,7 @@ from .._errors import shown
 from .._nextstat import hidden_bins, number
 from ._colours import OTHERS as GREY
 from ._colours import colours_of
-from ._documents import document_of
+from ._documents import document_of, require_fit
 from ._labels import ticks
 from ._look import figure
 from ._panels import Panels, draw, new_panels, write_legend
@@ -117,7 +117,7 @@ def data_mc(
     tuple of matplotlib.axes.Axes
         Those of the yields and of the ratio.
     """
-    document, channels = _channels(result)
+    document, channels = _channels(result, fit)
     found = _channel(channels, channel)
     options = _checked(StackOptions(_fit(fit), signal, order, _groups(groups, found), top, overlay))
     stack = stack_of(channels, found, _shown(channels, found, blind), options)
@@ -168,7 +168,7 @@ def regions(
     tuple of matplotlib.axes.Axes
         Those of the yields and of the ratio.
     """
-    document, known = _channels(result)
+    document, known = _channels(result, fit)
     wanted = [channel["channel"] for channel in known] if channels is None else names("channels", channels)
     found = [_channel(known, name) for name in wanted]
     shown = [_shown(known, channel, blind).sum() for channel in found]
@@ -203,9 +203,11 @@ def _draw(stack, layout, words, colours, lines):
     return panels.main, panels.ratio
 
 
-def _channels(result) -> tuple[Document, list[Mapping[str, Any]]]:
-    """Returns the document and its channels."""
+def _channels(result, fit) -> tuple[Document, list[Mapping[str, Any]]]:
+    """Returns the document and its channels; yields before the fit need none that converged."""
     document = document_of(result, ("yields", "report"))
+    if fit != "prefit":
+        require_fit(document)
     channels = (document["yields"] if document.kind == "report" else document)["channels"]
     for channel in channels:
         require_lengths(channel)
