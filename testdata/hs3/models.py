@@ -85,4 +85,6 @@ MODELS = {
         for rule in ("linear", "exponential", "quadratic")
     },
     **{f"histosys_{rule}": workspace(signal(), background({**JES, "interpolation": rule})) for rule in ("linear", "quadratic")},
+    # Templates are cut off at zero.
+    "clipped": workspace(signal(), {**background(histosys("steep", [5.0, 2.0], [80.0, 70.0])), "clip": 0}, settings=[{"name": "steep", "bounds": [[-8.0, 8.0]]}]),
 }

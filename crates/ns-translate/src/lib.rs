@@ -60,7 +60,7 @@
 //! | documents | `digest`, `fits`, `kind` (how each is recognised), `number_table`, `points`, `toys` |
 //! | syntax | `xml`, `yaml`, then `json` |
 //! | bytes | `source`, `text` |
-//! | tools | `hint`, `message`, `not_representable`, `place`, `whole_file` |
+//! | tools | `clip`, `hint`, `message`, `not_representable`, `place`, `whole_file` |
 
 pub mod digest;
 pub mod patch;
@@ -70,6 +70,7 @@ pub mod toys;
 pub mod whole_file;
 pub mod workspace;
 
+mod clip;
 mod combine;
 mod convert;
 mod document_text;

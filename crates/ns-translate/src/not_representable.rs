@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ns_core::spec::{Clipping, ModifierKind, Sample, Workspace};
+use ns_core::spec::{Clipping, Modifier, ModifierKind, Sample, Workspace};
 
 /// Content of a workspace that a format cannot hold, with its place in the workspace as pyhf JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +22,22 @@ impl fmt::Display for NotRepresentable {
     }
 }
 
+/// The lowest values of templates that a format has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TemplateLimits {
+    /// None at all.
+    None,
+    /// That of ROOT: 0 in samples with a histosys.
+    OfRoot,
+}
+
+impl TemplateLimits {
+    /// Returns whether a template may have this limit.
+    fn has(self, limit: Option<f64>) -> bool {
+        limit.is_none_or(|limit| self == Self::OfRoot && limit == 0.0)
+    }
+}
+
 /// Collects what a format cannot hold.
 #[derive(Default)]
 pub(crate) struct Lacking(Vec<NotRepresentable>);
@@ -35,18 +51,19 @@ impl Lacking {
         }
     }
 
-    /// Adds the rules of yields of `workspace`, which no format but ours has: the lowest yields,
-    /// templates that keep their sum, statistical uncertainties of whole bins, and the names of
-    /// elements.
-    pub(crate) fn add_yield_rules(&mut self, workspace: &Workspace) {
+    /// Adds the rules of yields of `workspace`, which no format but ours has: the lowest yields
+    /// beside those of `limits`, templates that keep their sum, statistical uncertainties of whole
+    /// bins, and the names of elements.
+    pub(crate) fn add_yield_rules(&mut self, workspace: &Workspace, limits: TemplateLimits) {
         for (c, channel) in workspace.channels.iter().enumerate() {
             for (s, sample) in channel.samples.iter().enumerate() {
-                self.add_sample(sample, &format!("/channels/{c}/samples/{s}"));
+                self.add_sample(sample, limits, &format!("/channels/{c}/samples/{s}"));
             }
         }
         for (m, measurement) in workspace.measurements.iter().enumerate() {
             let pointer = format!("/measurements/{m}/config");
-            if measurement.clip != Clipping::default() {
+            let Clipping { templates, samples, bins } = measurement.clip;
+            if samples.is_some() || bins.is_some() || !limits.has(templates) {
                 self.add("clipping in the measurement", &measurement.name, format!("{pointer}/clip"));
             }
             for (p, config) in measurement.parameters.iter().enumerate().filter(|(_, config)| config.elements.is_some())
@@ -56,8 +73,10 @@ impl Lacking {
         }
     }
 
-    fn add_sample(&mut self, sample: &Sample, pointer: &str) {
-        if sample.template.clip.is_some() {
+    fn add_sample(&mut self, sample: &Sample, limits: TemplateLimits, pointer: &str) {
+        let mut kinds = sample.modifiers.iter().map(Modifier::kind);
+        let limits = if kinds.any(|kind| kind == ModifierKind::HistoSys) { limits } else { TemplateLimits::None };
+        if !limits.has(sample.template.clip) {
             self.add("clipping of the sample", &sample.name, format!("{pointer}/clip"));
         }
         if sample.template.normalize {

@@ -9,10 +9,8 @@ use super::combination::{ParamSetting, Term, TermKind, WrittenMeasurement};
 use super::error::{HistFactoryError, HistFactoryProblem};
 use super::parameters::{Norm, Parameters, ShapeUncertainty, Target, VectorKind, VectorParameter};
 use super::templates::Remark;
+use crate::clip::ALPHA_LIMIT;
 use crate::place::DocumentPlace;
-
-/// The range of α in ROOT.
-pub(super) const ALPHA_LIMIT: f64 = 5.0;
 
 /// The highest value of Lumi in ROOT, in units of its nominal value.
 const LUMI_LIMIT: f64 = 10.0;

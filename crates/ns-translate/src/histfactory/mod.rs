@@ -10,7 +10,6 @@
 //! them into a workspace, and `parameters` is what the former tell the latter.
 
 mod channel;
-mod clip;
 mod combination;
 mod element;
 mod error;
@@ -27,7 +26,6 @@ use ns_core::spec::{Channel, ModifierData, Observation, Workspace};
 use ns_core::{CompileError, CompileOptions, PoiChoice, compile};
 
 use self::channel::WrittenChannel;
-use self::clip::cut_off;
 use self::combination::{Combination, Input, WrittenMeasurement};
 use self::element::Node;
 pub use self::error::{HistFactoryError, HistFactoryProblem};
@@ -35,6 +33,7 @@ use self::files::InputFiles;
 use self::measurement::MeasurementReader;
 use self::parameters::Parameters;
 use self::templates::{ChannelReader, ReadChannel, Remark};
+use crate::clip::cut_off;
 use crate::source::{DocumentSource, name_of, read_bytes};
 use crate::text;
 use crate::xml;

@@ -59,7 +59,7 @@ impl MeasurementReader<'_, '_> {
             name: analysis.name.clone(),
             poi: poi.or_else(|| written?.poi.clone()),
             parameters: origin::restore(reader.all(), written)?,
-            ..Measurement::default()
+            clip: written.map(|written| written.clip).unwrap_or_default(),
         })
     }
 }

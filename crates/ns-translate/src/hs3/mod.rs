@@ -42,6 +42,7 @@ use self::names::NameTable;
 use self::parameters::{Parameters, VectorKind};
 use self::terms::TermReader;
 pub(crate) use self::write::write;
+use crate::clip::cut_off;
 use crate::json::{self, JsonCursor};
 
 /// A document that was read.
@@ -81,6 +82,11 @@ pub(crate) fn read(bytes: &[u8], measurement: Option<&str>) -> Read<ReadHs3> {
     .all(&root, &chosen.analyses)?;
     let mut workspace = likelihood.into_workspace(&parameters, &names, measurements);
     origin::restore_observations(&root, &mut workspace.observations)?;
+    if document.packages.iter().any(|package| package == "ROOT") {
+        let Workspace { channels, measurements, .. } = &mut workspace;
+        channels.iter_mut().for_each(|channel| cut_off(channel, measurements));
+    }
+    origin::restore_limits(&root, &mut workspace.channels)?;
     warnings.extend(kept.warnings());
     Ok(ReadHs3 { workspace, kept, warnings })
 }

@@ -2,13 +2,14 @@
 //!
 //! HS3 has a value, a range and a flag for every parameter. A pyhf workspace has settings for some
 //! of them and possibly for others, and its digest depends on which; and it may have observations
-//! of channels that it has not. `misc` has room for that.
+//! of channels that it has not. `misc` has room for that, and for the samples whose templates are
+//! cut off at zero: the standard does not say it, ROOT does it to all with a histosys.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
-use ns_core::spec::{Measurement, Observation, ParameterConfig, Workspace};
+use ns_core::spec::{Channel, Clipping, Measurement, Observation, ParameterConfig, Workspace};
 
 use super::document::{Read, texts};
 use super::settings::FullSetting;
@@ -23,6 +24,7 @@ pub(super) struct WrittenSettings {
     settings: Vec<WrittenSetting>,
     /// A parameter of interest that the model does not have.
     pub(super) poi: Option<String>,
+    pub(super) clip: Clipping,
 }
 
 struct WrittenSetting {
@@ -43,7 +45,9 @@ pub(super) fn read(root: &JsonCursor<'_>) -> Read<HashMap<String, WrittenSetting
             let parameters = object.need("parameters")?;
             let settings = parameters.list()?.map(|setting| read_setting(&setting)).collect::<Read<_>>()?;
             let poi = object.get("poi").map(|poi| poi.text().map(str::to_owned)).transpose()?;
-            written.entry(name).or_insert(WrittenSettings { settings, poi });
+            let templates = object.get("lowest_template").map(|lowest| lowest.number()).transpose()?;
+            let clip = Clipping { templates, ..Clipping::default() };
+            written.entry(name).or_insert(WrittenSettings { settings, poi, clip });
         }
         Ok(Some(written))
     })?;
@@ -83,6 +87,26 @@ pub(super) fn restore_observations(root: &JsonCursor<'_>, observations: &mut Vec
     }
     ordered.append(observations);
     *observations = ordered;
+    Ok(())
+}
+
+/// Cuts off the templates at zero that the workspace had cut off.
+pub(super) fn restore_limits(root: &JsonCursor<'_>, channels: &mut [Channel]) -> Read<()> {
+    let clipped = with_ours(root, "clipped", |list| {
+        let one = |cursor: JsonCursor<'_>| -> Read<[String; 2]> {
+            let object = cursor.open_object()?;
+            Ok([object.need("channel")?.text()?.to_owned(), object.need("sample")?.text()?.to_owned()])
+        };
+        list.list()?.map(one).collect::<Read<HashSet<_>>>().map(Some)
+    })?;
+    let Some(clipped) = clipped else { return Ok(()) };
+    for channel in channels {
+        for sample in &mut channel.samples {
+            if clipped.contains(&[channel.name.clone(), sample.name.clone()]) {
+                sample.template.clip = Some(0.0);
+            }
+        }
+    }
     Ok(())
 }
 
@@ -162,6 +186,9 @@ pub(super) fn write(workspace: &Workspace, is_used: impl Fn(&str) -> bool) -> Va
         if let Some(poi) = measurement.poi.as_deref().filter(|poi| !is_used(poi)) {
             ours["poi"] = poi.into();
         }
+        if let Some(lowest) = measurement.clip.templates {
+            ours["lowest_template"] = lowest.into();
+        }
         ours
     };
     let measurements: Vec<Value> = workspace.measurements.iter().map(measurement).collect();
@@ -170,7 +197,20 @@ pub(super) fn write(workspace: &Workspace, is_used: impl Fn(&str) -> bool) -> Va
     if !channels.eq(workspace.observations.iter().map(|observation| &observation.name)) {
         ours["observations"] = observations(workspace).into();
     }
+    let clipped = clipped(workspace);
+    if !clipped.is_empty() {
+        ours["clipped"] = clipped.into();
+    }
     ours
+}
+
+/// Returns the samples whose templates have the limit of ROOT, the only one that is written.
+fn clipped(workspace: &Workspace) -> Vec<Value> {
+    let in_channel = |channel: &Channel| -> Vec<Value> {
+        let clipped = channel.samples.iter().filter(|sample| sample.template.clip.is_some());
+        clipped.map(|sample| json!({"channel": channel.name, "sample": sample.name})).collect()
+    };
+    workspace.channels.iter().flat_map(in_channel).collect()
 }
 
 /// Returns the names of the observations, and the data of those without a channel.

@@ -2,7 +2,7 @@
 
 use ns_core::spec::{ParameterConfig, Workspace};
 
-use crate::not_representable::{Lacking, NotRepresentable};
+use crate::not_representable::{Lacking, NotRepresentable, TemplateLimits};
 
 /// Checks that a workspace has nothing beyond pyhf's schema.
 ///
@@ -11,7 +11,7 @@ use crate::not_representable::{Lacking, NotRepresentable};
 /// Everything that pyhf cannot read.
 pub(crate) fn require_schema(workspace: &Workspace) -> Result<(), Vec<NotRepresentable>> {
     let mut lacking = Lacking::default();
-    lacking.add_yield_rules(workspace);
+    lacking.add_yield_rules(workspace, TemplateLimits::None);
     for (c, channel) in workspace.channels.iter().enumerate() {
         for (s, sample) in channel.samples.iter().enumerate() {
             for (m, modifier) in sample.modifiers.iter().enumerate() {

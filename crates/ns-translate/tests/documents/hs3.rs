@@ -335,6 +335,83 @@ fn writers_name_what_a_format_cannot_hold() {
     assert_eq!(back.workspace, read.workspace);
 }
 
+/// Returns the path of a model of the test data.
+fn test_data(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name)
+}
+
+/// Returns a workspace with a signal and a background, and what `change` makes of it as JSON.
+fn changed(change: impl FnOnce(&mut Value)) -> Workspace {
+    let modifier = |name: &str| json!({"name": name, "type": "normfactor", "data": null});
+    let mut document = json!({
+        "channels": [{"name": "SR", "samples": [
+            {"name": "signal", "data": [5.0, 6.0], "modifiers": [modifier("mu")]},
+            {"name": "background", "data": [50.0, 40.0], "modifiers": [
+                {"name": "shape", "type": "shapesys", "data": [5.0, 4.0]}]}]}],
+        "observations": [{"name": "SR", "data": [53.0, 47.0]}],
+        "measurements": [{"name": "search", "config": {"poi": "mu", "parameters": []}}],
+        "version": "1.0.0"
+    });
+    change(&mut document);
+    let read = read_document(document.to_string().as_bytes(), &DocumentSource::Stdin);
+    read.unwrap_or_else(|error| panic!("{}", full_message(&error))).workspace
+}
+
+/// Returns the clipping of the samples of the first channel.
+fn clips(workspace: &Workspace) -> Vec<Option<f64>> {
+    workspace.channels[0].samples.iter().map(|sample| sample.template.clip).collect()
+}
+
+#[test]
+fn templates_are_cut_off_where_root_does_it() {
+    // In the XML, in what ROOT exports, and in what is written of both.
+    let xml = load(&test_data("histfactory/clipped.xml"));
+    let root = load(&test_data("hs3/root/clipped.json"));
+    assert_eq!(clips(&xml.workspace), [None, Some(0.0)]);
+    assert_eq!(clips(&root.workspace), [Some(0.0), None]);
+    for loaded in [xml, root] {
+        let text = convert(&loaded.workspace, &loaded.kept, TargetFormat::Hs3).expect("a model that HS3 has").text;
+        let back = read_document(text.as_bytes(), &DocumentSource::Stdin).expect("readable");
+        assert_eq!(back.workspace, loaded.workspace);
+    }
+    // Others do not do it.
+    let text = std::fs::read_to_string(test_data("hs3/root/clipped.json")).expect("readable");
+    let other = text.replace("\"ROOT\"", "\"pyhs3\"");
+    let read = read_document(other.as_bytes(), &DocumentSource::Stdin).expect("readable");
+    assert_eq!(clips(&read.workspace), [None, None]);
+}
+
+#[test]
+fn limits_of_templates_are_written_if_they_are_those_of_root() {
+    let histosys = json!({"name": "steep", "type": "histosys", "data": {"lo_data": [1.0, 2.0], "hi_data": [9.0, 8.0]}});
+    let limited = |lowest: Value, of_measurement: Value| {
+        changed(|document| {
+            document["channels"][0]["samples"][0]["modifiers"][0] = histosys.clone();
+            document["measurements"][0]["config"] = json!({"poi": "", "parameters": [], "clip": of_measurement});
+            document["channels"][0]["samples"][0]["clip"] = lowest;
+        })
+    };
+    let of_root = limited(json!(0.0), json!({"templates": 0.0}));
+    let text = convert(&of_root, &Default::default(), TargetFormat::Hs3).expect("a model that HS3 has").text;
+    assert_eq!(read_document(text.as_bytes(), &DocumentSource::Stdin).expect("readable").workspace, of_root);
+    let without_shift = changed(|document| document["channels"][0]["samples"][1]["clip"] = json!(0.0));
+    for (other, message) in [
+        (limited(json!(0.5), json!({})), "clipping of the sample `signal` (`/channels/0/samples/0/clip`)"),
+        (without_shift, "clipping of the sample `background` (`/channels/0/samples/1/clip`)"),
+        (
+            limited(json!(0.0), json!({"templates": 1e-9})),
+            "clipping in the measurement `search` (`/measurements/0/config/clip`)",
+        ),
+        (
+            limited(json!(0.0), json!({"bins": 0.0})),
+            "clipping in the measurement `search` (`/measurements/0/config/clip`)",
+        ),
+    ] {
+        let error = convert(&other, &Default::default(), TargetFormat::Hs3).expect_err(message);
+        assert!(error.to_string().contains(message), "{error}");
+    }
+}
+
 fn load(path: &Path) -> LoadedWorkspace {
     load_document(&LoadRequest::new(DocumentSource::Path(path.to_owned())))
         .unwrap_or_else(|error| panic!("{}", full_message(&error)))

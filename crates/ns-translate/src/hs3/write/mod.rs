@@ -16,7 +16,7 @@ use self::channels::ChannelWriter;
 use self::settings::{ParameterRole, Roles};
 use super::kept::KeptKeys;
 use super::origin;
-use crate::not_representable::{Lacking, NotRepresentable};
+use crate::not_representable::{Lacking, NotRepresentable, TemplateLimits};
 
 /// The likelihood of all channels with the observed data.
 const LIKELIHOOD: &str = "simPdf_obsData";
@@ -32,7 +32,7 @@ pub(crate) struct WrittenHs3 {
 /// read from.
 pub(crate) fn write(workspace: &Workspace, kept: &KeptKeys) -> Result<WrittenHs3, Vec<NotRepresentable>> {
     let mut lacking = Lacking::default();
-    lacking.add_yield_rules(workspace);
+    lacking.add_yield_rules(workspace, TemplateLimits::OfRoot);
     let roles = Roles::collect(workspace, &mut lacking);
     let writer = ChannelWriter { workspace, roles: &roles };
     let channels = writer.distributions(&mut lacking);
