@@ -52,6 +52,7 @@ def nll(workspace, document):
     """-ln L of the first likelihood but for terms that do not depend on parameters."""
     likelihood = document["likelihoods"][0]
     data = {one["name"]: one["contents"] for one in document["data"]}
+    axes = {one["name"]: one["axes"][0]["name"] for one in document["distributions"] if "axes" in one}
     total, terms = 0.0, {}
     for name, observed in zip(likelihood["distributions"], likelihood["data"]):
         factors = workspace.pdf(name).pdfList() if workspace.pdf(name).ClassName() == "RooProdPdf" else [workspace.pdf(name)]
@@ -59,7 +60,7 @@ def nll(workspace, document):
             if factor.ClassName() != "RooRealSumPdf":
                 terms[factor.GetName()] = factor
                 continue
-            observable = workspace.var(f"obs_x_{name.removeprefix('model_')}")
+            observable = workspace.var(axes[name])
             for bin, count in enumerate(data[observed]):
                 observable.setBin(bin)
                 mean = factor.getVal() * observable.getBinWidth(bin)

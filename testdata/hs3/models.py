@@ -85,6 +85,16 @@ MODELS = {
         for rule in ("linear", "exponential", "quadratic")
     },
     **{f"histosys_{rule}": workspace(signal(), background({**JES, "interpolation": rule})) for rule in ("linear", "quadratic")},
-    # Templates are cut off at zero.
+    # Templates are cut off at zero, and names are those that a document would have beside them.
     "clipped": workspace(signal(), {**background(histosys("steep", [5.0, 2.0], [80.0, 70.0])), "clip": 0}, settings=[{"name": "steep", "bounds": [[-8.0, 8.0]]}]),
+    "names": workspace(
+        signal(*(modifier(name, "normfactor") for name in ("k_sigma", "nom_k", "p_mean", "p_tau", "log_l", "obs_x_SR", "simPdf", "channelCat", "shape_bin_0"))),
+        background(modifier("k", "normfactor"), modifier("p", "normfactor"), modifier("l", "normfactor"), modifier("shape", "shapesys", [5.0, 7.0])),
+        settings=[
+            {"name": "k", "constraints": [{"type": "gaussian", "sigma": 0.123456789}], "auxdata": [1.1]},
+            {"name": "p", "constraints": [{"type": "poisson", "tau": 25.0}], "auxdata": [27.0]},
+            {"name": "l", "constraints": [{"type": "lognormal", "kappa": 1.2}], "auxdata": [1.1]},
+        ],
+        measurements=[measurement({"name": "k", "constraints": [{"type": "gaussian", "sigma": 0.123456789}], "auxdata": [1.1]}, {"name": "p", "constraints": [{"type": "poisson", "tau": 25.0}], "auxdata": [27.0]}, {"name": "l", "constraints": [{"type": "lognormal", "kappa": 1.2}], "auxdata": [1.1]}, name="default")],
+    ),
 }

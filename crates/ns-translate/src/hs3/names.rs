@@ -69,7 +69,7 @@ fn scalar_name(parameter: &str, modifier: &str, lumi: Option<&str>) -> String {
 }
 
 /// Returns the name of a vector: that which its elements have in common, without `gamma_`.
-fn vector_name(parameters: &[String], modifier: &str) -> String {
+pub(super) fn vector_name(parameters: &[String], modifier: &str) -> String {
     let Some(base) = common_base(parameters) else { return modifier.to_owned() };
     if base == modifier {
         return base.to_owned();

@@ -357,6 +357,77 @@ fn changed(change: impl FnOnce(&mut Value)) -> Workspace {
     read.unwrap_or_else(|error| panic!("{}", full_message(&error))).workspace
 }
 
+#[test]
+fn names_that_are_made_are_none_of_the_model() {
+    let workspace = load(&test_data("hs3/models/names.json")).workspace;
+    let text = convert(&workspace, &Default::default(), TargetFormat::Hs3).expect("a model that HS3 has").text;
+    let back = read_document(text.as_bytes(), &DocumentSource::Stdin).expect("readable");
+    assert_eq!(back.workspace, workspace);
+    let document: Value = serde_json::from_str(&text).expect("JSON");
+    // ROOT has one place for all of these.
+    let mut names: Vec<&str> = Vec::new();
+    for list in ["/distributions", "/functions", "/parameter_points/0/parameters", "/distributions/0/axes"] {
+        let entries = document.pointer(list).and_then(Value::as_array).expect("a list");
+        names.extend(entries.iter().map(|entry| entry["name"].as_str().expect("a name")));
+    }
+    names
+        .push(document["misc"]["ROOT_internal"]["combined_datasets"]["obsData"]["index_cat"].as_str().expect("a name"));
+    names.sort_unstable();
+    let n_names = names.len();
+    names.dedup();
+    assert_eq!(names.len(), n_names);
+    for name in ["nom_k_2", "k_sigma_2", "p_mean_2", "log_l_2", "obs_x_SR_2", "channelCat_2", "shape_1"] {
+        assert!(names.contains(&name), "{name}");
+    }
+    assert_eq!(document["analyses"][1]["init"], "default_values_2");
+}
+
+#[test]
+fn names_that_a_document_cannot_have_are_refused() {
+    let normfactor = |name: &str| json!({"name": name, "type": "normfactor", "data": null});
+    let with_factors = |names: &[&str]| {
+        changed(|document| {
+            let signal = document.pointer_mut("/channels/0/samples/0/modifiers").expect("a list");
+            signal.as_array_mut().expect("a list").extend(names.iter().map(|name| normfactor(name)));
+        })
+    };
+    let with_term = |name: &str| {
+        changed(|document| {
+            document["channels"][0]["samples"][0]["modifiers"][0] = normfactor(name);
+            let config = &mut document["measurements"][0]["config"];
+            let term = json!({"name": name, "constraints": [{"type": "gaussian", "sigma": 0.1}], "auxdata": [1.0]});
+            *config = json!({"poi": "", "parameters": [term]});
+        })
+    };
+    let twice = |list: &'static str| {
+        changed(|document| {
+            let list = document[list].as_array_mut().expect("a list");
+            list.push(list[0].clone());
+        })
+    };
+    for (workspace, message) in [
+        (
+            with_factors(&["model_SR"]),
+            "a parameter that is called like the distribution of a channel, `model_SR` \
+             (`/channels/0/samples/0/modifiers/1`)",
+        ),
+        (
+            with_factors(&["shape_bin_1", "shape_0", "shape[1]"]),
+            "a vector whose elements are called like other parameters, `shape` (`/channels/0/samples/1/modifiers/0`)",
+        ),
+        (
+            with_term("Lumi"),
+            "a normfactor with a Gaussian term and the name of the luminosity, `Lumi` \
+             (`/channels/0/samples/0/modifiers/0`)",
+        ),
+        (twice("channels"), "a second channel called `SR` (`/channels/1/name`)"),
+        (twice("measurements"), "a second measurement called `search` (`/measurements/1/name`)"),
+    ] {
+        let error = convert(&workspace, &Default::default(), TargetFormat::Hs3).expect_err(message);
+        assert!(error.to_string().contains(message), "{error}");
+    }
+}
+
 /// Returns the clipping of the samples of the first channel.
 fn clips(workspace: &Workspace) -> Vec<Option<f64>> {
     workspace.channels[0].samples.iter().map(|sample| sample.template.clip).collect()

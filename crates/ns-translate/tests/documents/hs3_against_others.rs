@@ -18,6 +18,9 @@ const ROUNDED: f64 = 1e-5;
 /// ROOT's reader of HS3 takes code 4 for every `histosys`.
 const NOT_IN_ROOT: [&str; 2] = ["histosys_linear", "histosys_quadratic"];
 
+/// The model whose vector cannot have the names that ROOT gives to elements.
+const OTHER_ELEMENTS: &str = "names";
+
 /// ROOT's Gaussian of width 100, which it writes as a constraint term.
 const WRITTEN_OTHERWISE: [&str; 1] = ["uniform"];
 
@@ -131,7 +134,8 @@ fn compared(program: &str, left_out: &[&str]) -> (Vec<String>, usize) {
         let wanted: Vec<f64> = values.iter().map(number).collect();
         for model in models {
             let nll_at = |values: &Value| {
-                let value_of = |name: &String| number(&values[name.replace('[', "_bin_").trim_end_matches(']')]);
+                let element = if name == OTHER_ELEMENTS { "_" } else { "_bin_" };
+                let value_of = |name: &String| number(&values[name.replace('[', element).trim_end_matches(']')]);
                 let point: Vec<f64> = model.parameters.names.iter().map(value_of).collect();
                 nll(&model, &model.observed, &point)
             };
@@ -154,8 +158,9 @@ fn root_reads_what_is_written() {
 
 /// `vals` of a `shapesys` are absolute in pyhs3, a `normsys` has a unit Gaussian around 0 whatever
 /// it names, and only codes 1 and 4; code 2 of a `histosys` jumps at ±1; templates may be negative.
-const NOT_IN_PYHS3: [&str; 7] = [
+const NOT_IN_PYHS3: [&str; 8] = [
     "shapesys",
+    "names",
     "clipped",
     "gaussian_of_a_systematic",
     "shifted_systematic",

@@ -4,48 +4,51 @@ use ns_core::spec::{Channel, Modifier, ModifierData, ModifierKind, PerBinKind, S
 use serde_json::{Map, Value, json};
 
 use super::super::interpolation::Interpolated;
+use super::names::DocumentNames;
 use super::settings::{ParameterRole, Roles, relative};
-use super::terms::{Reference, per_bin_terms, reference, term_name};
-use super::{data_of, distribution_of, elements};
+use super::terms::{Reference, per_bin_terms, reference};
+use super::{data_of, distribution_of};
 use crate::not_representable::Lacking;
 
 /// Writes the channels of a workspace.
 pub(super) struct ChannelWriter<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) roles: &'a Roles<'a>,
-}
-
-/// Returns the data of all channels.
-pub(super) fn data(workspace: &Workspace) -> Vec<Value> {
-    let one = |channel: &Channel| {
-        let observation = workspace.observations.iter().find(|observation| observation.name == channel.name);
-        let contents = observation.map_or(&[][..], |observation| &observation.data);
-        json!({"name": data_of(&channel.name), "type": "binned", "axes": axes(channel), "contents": contents})
-    };
-    workspace.channels.iter().map(one).collect()
+    pub(super) names: &'a DocumentNames,
 }
 
 /// Returns axes with bins of width 1: a workspace has no binning.
-fn axes(channel: &Channel) -> Value {
+fn axes(channel: &Channel, observable: &str) -> Value {
     let n_bins = channel.samples.first().map_or(0, |sample| sample.data.len());
-    json!([{"name": format!("obs_x_{}", channel.name), "min": 0.0, "max": n_bins as f64, "nbins": n_bins}])
+    json!([{"name": observable, "min": 0.0, "max": n_bins as f64, "nbins": n_bins}])
 }
 
 impl ChannelWriter<'_> {
-    /// Returns the distributions of all channels.
-    pub(super) fn distributions(&self, lacking: &mut Lacking) -> Vec<Value> {
-        let channels = self.workspace.channels.iter().enumerate();
-        channels.map(|(c, channel)| self.channel(channel, &format!("/channels/{c}"), lacking)).collect()
+    /// Returns the data of all channels.
+    pub(super) fn data(&self) -> Vec<Value> {
+        let one = |(channel, observable): (&Channel, &String)| {
+            let observation = self.workspace.observations.iter().find(|observation| observation.name == channel.name);
+            let contents = observation.map_or(&[][..], |observation| &observation.data);
+            let axes = axes(channel, observable);
+            json!({"name": data_of(&channel.name), "type": "binned", "axes": axes, "contents": contents})
+        };
+        self.workspace.channels.iter().zip(&self.names.observables).map(one).collect()
     }
 
-    fn channel(&self, channel: &Channel, pointer: &str, lacking: &mut Lacking) -> Value {
+    /// Returns the distributions of all channels.
+    pub(super) fn distributions(&self, lacking: &mut Lacking) -> Vec<Value> {
+        (0..self.workspace.channels.len()).map(|c| self.channel(c, lacking)).collect()
+    }
+
+    fn channel(&self, c: usize, lacking: &mut Lacking) -> Value {
+        let (channel, pointer) = (&self.workspace.channels[c], format!("/channels/{c}"));
         let samples = channel.samples.iter().enumerate();
         let samples: Vec<Value> =
             samples.map(|(s, sample)| self.sample(sample, &format!("{pointer}/samples/{s}"), lacking)).collect();
         let mut object = Map::new();
         object.insert("name".to_owned(), distribution_of(&channel.name).into());
         object.insert("type".to_owned(), "histfactory_dist".into());
-        object.insert("axes".to_owned(), axes(channel));
+        object.insert("axes".to_owned(), axes(channel, &self.names.observables[c]));
         object.insert("samples".to_owned(), samples.into());
         let mut modifiers = channel.samples.iter().flat_map(|sample| &sample.modifiers);
         let stat = modifiers.find(|modifier| modifier.kind() == ModifierKind::StatError);
@@ -99,7 +102,7 @@ impl Written<'_> {
         object.insert("name".to_owned(), name.as_str().into());
         object.insert("type".to_owned(), kind.into());
         if self.role.is_vector() {
-            object.insert("parameters".to_owned(), elements(name, self.role).into());
+            object.insert("parameters".to_owned(), self.role.elements.clone().into());
             return object;
         }
         object.insert("parameter".to_owned(), name.as_str().into());
@@ -107,7 +110,7 @@ impl Written<'_> {
             Reference::None => {}
             Reference::Implied => self.add_kind("Gauss", &mut object),
             Reference::Named => {
-                object.insert("constraint_name".to_owned(), term_name(name).into());
+                object.insert("constraint_name".to_owned(), self.role.names.term.as_str().into());
             }
         }
         object

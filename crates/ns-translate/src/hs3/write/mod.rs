@@ -1,10 +1,11 @@
 //! Writes workspaces as HS3, so that ROOT and pyhs3 read them.
 //!
 //! `channels` writes distributions and data, `settings` finds what measurements set for parameters,
-//! `terms` writes constraint terms, and `points` parameter points and domains. What HS3 cannot
-//! hold is collected, and nothing is written then.
+//! `names` chooses names, `terms` writes constraint terms, and `points` parameter points and
+//! domains. What HS3 cannot hold is collected, and nothing is written then.
 
 mod channels;
+mod names;
 mod points;
 mod settings;
 mod terms;
@@ -13,7 +14,8 @@ use ns_core::spec::Workspace;
 use serde_json::{Map, Value, json};
 
 use self::channels::ChannelWriter;
-use self::settings::{ParameterRole, Roles};
+use self::names::DocumentNames;
+use self::settings::Roles;
 use super::kept::KeptKeys;
 use super::origin;
 use crate::not_representable::{Lacking, NotRepresentable, TemplateLimits};
@@ -33,26 +35,27 @@ pub(crate) struct WrittenHs3 {
 pub(crate) fn write(workspace: &Workspace, kept: &KeptKeys) -> Result<WrittenHs3, Vec<NotRepresentable>> {
     let mut lacking = Lacking::default();
     lacking.add_yield_rules(workspace, TemplateLimits::OfRoot);
-    let roles = Roles::collect(workspace, &mut lacking);
-    let writer = ChannelWriter { workspace, roles: &roles };
+    let mut roles = Roles::collect(workspace, &mut lacking);
+    let names = names::choose(workspace, &mut roles, &mut lacking);
+    let writer = ChannelWriter { workspace, roles: &roles, names: &names };
     let channels = writer.distributions(&mut lacking);
     let terms = terms::write(&roles, &mut lacking);
     lacking.into_result()?;
     let mut document = json!({
-        "analyses": analyses(workspace, &roles),
-        "data": channels::data(workspace),
+        "analyses": analyses(workspace, &roles, &names),
+        "data": writer.data(),
         "distributions": channels.into_iter().chain(terms.distributions).collect::<Vec<_>>(),
-        "domains": points::domains(workspace, &roles),
+        "domains": points::domains(&roles, &names),
         "likelihoods": [likelihood(workspace, terms.auxiliary)],
         "metadata": {
             "hs3_version": "0.2",
             "packages": [{"name": "nextstat", "version": env!("CARGO_PKG_VERSION")}],
         },
         "misc": {
-            "ROOT_internal": root_internal(workspace),
-            origin::KEY: origin::write(workspace, |name| roles.has_element(name)),
+            "ROOT_internal": root_internal(workspace, &names),
+            origin::KEY: origin::write(workspace, |name| roles.element(name).is_some()),
         },
-        "parameter_points": points::points(workspace, &roles),
+        "parameter_points": points::points(&roles, &names),
     });
     if let (false, Some(object)) = (terms.functions.is_empty(), document.as_object_mut()) {
         object.insert("functions".to_owned(), terms.functions.into());
@@ -97,48 +100,37 @@ fn likelihood(workspace: &Workspace, auxiliary: Vec<String>) -> Value {
     likelihood.into()
 }
 
-fn analyses(workspace: &Workspace, roles: &Roles<'_>) -> Vec<Value> {
+fn analyses(workspace: &Workspace, roles: &Roles<'_>, names: &DocumentNames) -> Vec<Value> {
     let analysis = |(m, measurement): (usize, &ns_core::spec::Measurement)| {
         // ROOT breaks off if the model does not have the parameter; `misc` has it then.
-        let pois = measurement.pois().filter(|poi| roles.has_element(poi));
-        let pois: Vec<String> = pois.map(|poi| roles.element_name(poi)).collect();
+        let pois: Vec<&str> = measurement.pois().filter_map(|poi| roles.element(poi)).collect();
         json!({
             "name": measurement.name,
             "likelihood": LIKELIHOOD,
             "parameters_of_interest": pois,
-            "domains": [points::domain_name(workspace, m)],
-            "init": points::point_name(workspace, m),
+            "domains": [names.domains[m]],
+            "init": names.points[m],
         })
     };
     workspace.measurements.iter().enumerate().map(analysis).collect()
 }
 
 /// Returns what ROOT needs to make one `RooSimultaneous` and one data set of all channels.
-fn root_internal(workspace: &Workspace) -> Value {
+fn root_internal(workspace: &Workspace, names: &DocumentNames) -> Value {
     let labels: Vec<&str> = observed_channels(workspace).collect();
     let indices: Vec<usize> = (0..labels.len()).collect();
     let distributions: Vec<String> = labels.iter().map(|label| distribution_of(label)).collect();
-    let data = json!({"index_cat": "channelCat", "indices": indices, "labels": labels});
+    let data = json!({"index_cat": names.category, "indices": indices, "labels": labels});
     let mut pdf = data.clone();
     pdf["distributions"] = distributions.into();
     let config = |(m, measurement): (usize, &ns_core::spec::Measurement)| {
         let name = if m == 0 { "ModelConfig".to_owned() } else { format!("ModelConfig_{}", measurement.name) };
-        (measurement.name.clone(), json!({"mcName": name, "pdfName": "simPdf"}))
+        (measurement.name.clone(), json!({"mcName": name, "pdfName": names.simultaneous}))
     };
     let configs: Map<String, Value> = workspace.measurements.iter().enumerate().map(config).collect();
     json!({
         "ModelConfigs": configs,
         "combined_datasets": {"obsData": data},
-        "combined_distributions": {"simPdf": pdf},
+        "combined_distributions": {names.simultaneous.as_str(): pdf},
     })
-}
-
-/// Returns the name of the factor of a bin.
-fn element(vector: &str, bin: usize) -> String {
-    format!("{vector}_bin_{bin}")
-}
-
-/// Returns the names of the elements of a parameter.
-fn elements(name: &str, role: &ParameterRole<'_>) -> Vec<String> {
-    if role.is_vector() { (0..role.n_elements).map(|bin| element(name, bin)).collect() } else { vec![name.to_owned()] }
 }

@@ -6,12 +6,17 @@ use ns_core::spec::{
     Channel, ConstraintTerm, Modifier, ModifierData, ModifierKind, ParameterConfig, PerBinKind, Sample, Workspace,
 };
 
+use super::names::TermNames;
 use crate::not_representable::Lacking;
 
 /// A parameter, or a vector of them.
 pub(super) struct ParameterRole<'w> {
     pub(super) kind: ModifierKind,
     pub(super) n_elements: usize,
+    /// The name of each element in the document.
+    pub(super) elements: Vec<String>,
+    /// The names of what its constraint term needs, if it has a distribution of its own.
+    pub(super) names: TermNames,
     /// Relative uncertainties of a shapesys or staterror (B), 0 where the model has no term.
     pub(super) relative: Vec<f64>,
     /// The settings in each measurement.
@@ -124,25 +129,20 @@ impl<'w> Roles<'w> {
         }
     }
 
-    /// Returns whether the model has the parameter `name`, which may be an element of a vector.
-    pub(super) fn has_element(&self, name: &str) -> bool {
-        self.index.contains_key(name) || self.element_name(name) != name
-    }
-
     /// Returns the role of `name`.
     pub(super) fn get(&self, name: &str) -> Option<&ParameterRole<'w>> {
         self.index.get(name).map(|&index| &self.roles[index].1)
     }
 
-    /// Returns the name in HS3 of a parameter that may be an element of a vector, as `gamma[3]`.
-    pub(super) fn element_name(&self, name: &str) -> String {
-        let element = name.strip_suffix(']').and_then(|name| name.rsplit_once('['));
-        match element.and_then(|(vector, bin)| Some((vector, bin.parse().ok()?))) {
-            Some((vector, bin)) if self.get(vector).is_some_and(ParameterRole::is_vector) => {
-                super::element(vector, bin)
-            }
-            _ => name.to_owned(),
+    /// Returns the name in the document of a parameter that may be an element of a vector, as
+    /// `gamma[3]`; `None` if the model does not have it.
+    pub(super) fn element<'n>(&'n self, name: &'n str) -> Option<&'n str> {
+        if self.index.contains_key(name) {
+            return Some(name);
         }
+        let (vector, bin) = name.strip_suffix(']')?.rsplit_once('[')?;
+        let vector = self.get(vector).filter(|role| role.is_vector())?;
+        vector.elements.get(bin.parse::<usize>().ok()?).map(String::as_str)
     }
 
     /// Notes settings of measurements that HS3 has not.
@@ -179,6 +179,8 @@ fn role<'w>(workspace: &'w Workspace, used: &Use<'w>) -> ParameterRole<'w> {
     let mut role = ParameterRole {
         kind,
         n_elements: 1,
+        elements: Vec::new(),
+        names: TermNames::default(),
         relative: Vec::new(),
         configs: workspace.measurements.iter().map(setting).collect(),
         pointer: pointer.clone(),

@@ -3,6 +3,7 @@
 use ns_core::spec::{ConstraintTerm, LogNormalDensity, ModifierKind, ParameterConfig, PerBinKind};
 use serde_json::{Value, json};
 
+use super::names::TermNames;
 use super::settings::{ParameterRole, Roles};
 use crate::not_representable::Lacking;
 
@@ -30,15 +31,6 @@ pub(super) struct Terms {
 pub(super) struct NamedValue {
     pub(super) name: String,
     pub(super) value: f64,
-}
-
-/// Returns the name of the distribution of a parameter's term.
-pub(super) fn term_name(parameter: &str) -> String {
-    format!("{parameter}_constraint")
-}
-
-fn datum_name(parameter: &str) -> String {
-    format!("nom_{parameter}")
 }
 
 /// Returns how modifiers refer to the term of a parameter of one element.
@@ -86,16 +78,15 @@ fn has_width(role: &ParameterRole<'_>) -> bool {
 }
 
 fn add_term(name: &str, role: &ParameterRole<'_>, terms: &mut Terms, lacking: &mut Lacking) {
-    let (term, datum) = (term_name(name), datum_name(name));
+    let TermNames { term, datum, mean, tau, log, .. } = &role.names;
     match role.own_term().unwrap_or(ConstraintTerm::Gaussian { sigma: 1.0 }) {
         ConstraintTerm::Gaussian { .. } => {
-            let sigma = width_operand(name, role);
+            let sigma = width_operand(role);
             let distribution = json!({"name": term, "type": "gaussian_dist", "x": name, "mean": datum, "sigma": sigma});
             terms.distributions.push(distribution);
         }
         ConstraintTerm::Poisson { .. } => {
-            let mean = format!("{name}_mean");
-            terms.functions.push(json!({"name": mean, "type": "product", "factors": [name, tau_name(name)]}));
+            terms.functions.push(json!({"name": mean, "type": "product", "factors": [name, tau]}));
             // ROOT needs to be told not to round.
             let distribution =
                 json!({"name": term, "type": "poisson_dist", "x": datum, "mean": mean, "integer": false});
@@ -105,15 +96,14 @@ fn add_term(name: &str, role: &ParameterRole<'_>, terms: &mut Terms, lacking: &m
             lacking.add("a log-normal term without a logarithm, of", name, role.pointer.clone());
         }
         ConstraintTerm::LogNormal { density: LogNormalDensity::Parameter, .. } => {
-            let sigma = width_operand(name, role);
+            let sigma = width_operand(role);
             let distribution = json!({"name": term, "type": "lognormal_dist", "x": name, "mu": datum, "sigma": sigma});
             terms.distributions.push(distribution);
         }
         ConstraintTerm::LogNormal { density: LogNormalDensity::Datum, .. } => {
-            let log = format!("log_{name}");
             let expression = format!("log({name})");
             terms.functions.push(json!({"name": log, "type": "generic_function", "expression": expression}));
-            let sigma = width_operand(name, role);
+            let sigma = width_operand(role);
             let distribution = json!({"name": term, "type": "lognormal_dist", "x": datum, "mu": log, "sigma": sigma});
             terms.distributions.push(distribution);
         }
@@ -124,7 +114,7 @@ fn add_term(name: &str, role: &ParameterRole<'_>, terms: &mut Terms, lacking: &m
         ConstraintTerm::Flat => {}
     }
     if matches!(role.kind, ModifierKind::NormFactor | ModifierKind::Lumi) {
-        terms.auxiliary.push(term);
+        terms.auxiliary.push(term.clone());
     }
 }
 
@@ -132,14 +122,6 @@ fn add_term(name: &str, role: &ParameterRole<'_>, terms: &mut Terms, lacking: &m
 fn has_positive_data(role: &ParameterRole<'_>) -> bool {
     let data = role.configs.iter().flatten().filter_map(|config| config.auxdata.as_ref()).flatten();
     data.into_iter().all(|datum| *datum > 0.0)
-}
-
-fn tau_name(parameter: &str) -> String {
-    format!("{parameter}_tau")
-}
-
-fn width_name(parameter: &str) -> String {
-    format!("{parameter}_sigma")
 }
 
 /// Returns the width of a term in the measurement `m`; of a log-normal one, that of the logarithm.
@@ -155,15 +137,15 @@ fn width(role: &ParameterRole<'_>, m: usize) -> Option<f64> {
 
 /// Returns the width as a number, or as the name of a constant of each parameter point if the
 /// measurements have different ones, or if ROOT would round it: it keeps six digits of numbers.
-fn width_operand(name: &str, role: &ParameterRole<'_>) -> Value {
+fn width_operand(role: &ParameterRole<'_>) -> Value {
     let mut widths = (0..role.configs.len()).map(|m| width(role, m));
     let first = widths.next().flatten();
     let is_rounded = first.is_some_and(|width| format!("{width:.5e}").parse() != Ok(width));
-    if is_rounded || widths.any(|width| width != first) { json!(width_name(name)) } else { json!(first) }
+    if is_rounded || widths.any(|width| width != first) { json!(role.names.width) } else { json!(first) }
 }
 
 /// Returns the constants and auxiliary data of a parameter's term in the measurement `m`.
-pub(super) fn values(name: &str, role: &ParameterRole<'_>, m: usize) -> Vec<NamedValue> {
+pub(super) fn values(role: &ParameterRole<'_>, m: usize) -> Vec<NamedValue> {
     if role.is_vector() || reference(role) != Reference::Named {
         return Vec::new();
     }
@@ -174,7 +156,7 @@ pub(super) fn values(name: &str, role: &ParameterRole<'_>, m: usize) -> Vec<Name
     let nominal = role.default_init();
     let datum = match term {
         ConstraintTerm::Poisson { tau } => {
-            values.push(NamedValue { name: tau_name(name), value: tau });
+            values.push(NamedValue { name: role.names.tau.clone(), value: tau });
             given.unwrap_or(tau * nominal)
         }
         ConstraintTerm::LogNormal { density: LogNormalDensity::Parameter, kappa } => {
@@ -183,9 +165,9 @@ pub(super) fn values(name: &str, role: &ParameterRole<'_>, m: usize) -> Vec<Name
         }
         _ => given.unwrap_or(nominal),
     };
-    values.push(NamedValue { name: datum_name(name), value: datum });
-    if !matches!(term, ConstraintTerm::Poisson { .. }) && width_operand(name, role).is_string() {
-        values.extend(width(role, m).map(|value| NamedValue { name: width_name(name), value }));
+    values.push(NamedValue { name: role.names.datum.clone(), value: datum });
+    if !matches!(term, ConstraintTerm::Poisson { .. }) && width_operand(role).is_string() {
+        values.extend(width(role, m).map(|value| NamedValue { name: role.names.width.clone(), value }));
     }
     values
 }
