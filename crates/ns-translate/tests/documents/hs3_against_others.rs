@@ -74,8 +74,15 @@ fn rises(values: &[f64]) -> Vec<f64> {
 
 fn far(name: &str, found: &[f64], wanted: &[f64], tolerance: f64) -> Vec<String> {
     let pairs = found.iter().zip(wanted).enumerate();
-    let far = pairs.filter(|(_, (found, wanted))| (*found - *wanted).abs() > tolerance * wanted.abs().max(1.0));
+    // A difference that is not a number is not within the tolerance.
+    let is_near = |found: f64, wanted: f64| (found - wanted).abs() <= tolerance * wanted.abs().max(1.0);
+    let far = pairs.filter(|(_, (found, wanted))| !is_near(**found, **wanted));
     far.map(|(point, (found, wanted))| format!("{name}, point {point}: {found:e} and {wanted:e}")).collect()
+}
+
+#[test]
+fn what_is_not_a_number_is_far_from_every_number() {
+    assert_eq!(far("NaN", &[f64::NAN, 1.0, 2.0], &[1.0, f64::NAN, 2.0], NLL).len(), 2);
 }
 
 #[test]
