@@ -9,7 +9,7 @@
 
 use super::channel::{PointTerms, Site, TileWork};
 use super::nonzero;
-use super::plan::{BinFactorTarget, BinFactorUse, ChannelPlan, ModelPlan, TemplatePlan};
+use super::plan::{BinFactorTarget, BinFactorUse, ChannelPlan, ModelPlan, TILE, TemplatePlan};
 use super::rules::{RuleSums, ShapeSite};
 use ns_core::Arrowhead;
 
@@ -117,12 +117,14 @@ impl SecondDerivatives {
             for h in template.histosys.clone() {
                 diagonal(plan.histosys[h].slot, self.curve[h]);
             }
+            let n = positions.len();
             for (k, &column) in positions.iter().enumerate() {
                 let (u, d) = (self.scalar[k], self.shift[k]);
                 let (scaled, column) = (total * u + d, &mut out.global[column as usize * g..][..g]);
                 column[positions[k] as usize] += 2.0 * u * d;
-                for (l, &row) in positions.iter().enumerate().skip(k + 1) {
-                    column[row as usize] += scaled * self.scalar[l] + u * self.shift[l];
+                let after = positions[k + 1..].iter().zip(&self.scalar[k + 1..n]).zip(&self.shift[k + 1..n]);
+                for ((&row, scalar), shift) in after {
+                    column[row as usize] += scaled * scalar + u * shift;
                 }
             }
         }
@@ -186,42 +188,77 @@ impl CrossTerms<'_> {
     /// Adds the terms of `factor`, the `j`-th per-bin factor of its template, with scalars, shifts,
     /// and the factors before it.
     fn add(&self, factor: &BinFactorUse, j: usize, out: &mut Arrowhead) {
-        let g = out.partition.n_global();
-        for bin in 0..self.site.tile.len {
-            let gamma = self.gamma(factor, bin);
-            let target = self.target(factor, bin);
-            let weight = self.first[bin] / gamma;
-            let weighted_yield = weight * self.yields[bin];
-            let mut add = |position: u32, value: f64| *target.entry(out, g, position as usize) += value;
-            let columns = &self.site.channel.columns;
-            for s in &self.site.plan.scales[self.template.scales.clone()] {
-                add(columns[s.column as usize], weighted_yield / nonzero(self.site.params[s.param as usize]));
+        let mut weights = [0.0; TILE];
+        let weights = &mut weights[..self.site.tile.len];
+        for (bin, weight) in weights.iter_mut().enumerate() {
+            *weight = self.first[bin] / self.gamma(factor, bin);
+        }
+        self.add_scalars(factor, weights, out);
+        self.add_shifts(factor, weights, out);
+        for other in &self.site.plan.bin_factors[self.template.bin_factors.clone()][..j] {
+            for (bin, weight) in weights.iter().enumerate() {
+                let value = weight * self.yields[bin] / self.gamma(other, bin);
+                self.add_pair(self.target(factor, bin), self.target(other, bin), value, out);
             }
-            for e in self.template.normsys.clone() {
-                let derivative = self.site.point.factors.log_derivative[e];
-                add(columns[self.site.plan.normsys[e].column as usize], weighted_yield * derivative);
+        }
+    }
+
+    /// Adds the terms of `factor` with the template's scalar factors; `weights` is w/γ of each bin.
+    fn add_scalars(&self, factor: &BinFactorUse, weights: &[f64], out: &mut Arrowhead) {
+        let Site { plan, channel, params, point, .. } = self.site;
+        let weighted_yields = || weights.iter().zip(self.yields).map(|(weight, y)| weight * y);
+        for s in &plan.scales[self.template.scales.clone()] {
+            let value = nonzero(params[s.param as usize]);
+            self.add_column(factor, channel.columns[s.column as usize], weighted_yields().map(|y| y / value), out);
+        }
+        for e in self.template.normsys.clone() {
+            let (column, derivative) = (plan.normsys[e].column, point.factors.log_derivative[e]);
+            self.add_column(factor, channel.columns[column as usize], weighted_yields().map(|y| y * derivative), out);
+        }
+    }
+
+    /// Adds the terms of `factor` with what shifts the template; `weights` is w/γ of each bin.
+    fn add_shifts(&self, factor: &BinFactorUse, weights: &[f64], out: &mut Arrowhead) {
+        let Site { plan, channel, tile, point, .. } = self.site;
+        let scaled = || weights.iter().zip(self.scales).map(|(weight, scale)| weight * scale);
+        for modifier in &plan.histosys[self.template.histosys.clone()] {
+            let [_, _, p, q, ..] = point.weights[modifier.weight as usize];
+            let start = modifier.cells as usize + tile.start;
+            let cells = plan.up[start..].iter().zip(&plan.down[start..]);
+            let terms = scaled().zip(cells).map(|(scaled, (up, down))| scaled * (p * up + q * down));
+            self.add_column(factor, channel.columns[modifier.column as usize], terms, out);
+        }
+        for term in &plan.morphs[self.template.morphs.clone()] {
+            let cells = &plan.morphing[term.cells as usize + tile.start..];
+            let terms = scaled().zip(cells).map(|(scaled, value)| scaled * value);
+            self.add_column(factor, channel.columns[term.column as usize], terms, out);
+        }
+        if let Some(shape) = self.template.shape {
+            let (rule, jacobian) = (&plan.shapes[shape], &point.shapes[shape].jacobian);
+            for (slot, &column) in rule.columns.iter().enumerate() {
+                let derivatives = &rule.shape.row(jacobian, slot)[tile.start..];
+                let terms = scaled().zip(derivatives).map(|(scaled, derivative)| scaled * derivative);
+                self.add_column(factor, channel.columns[column as usize], terms, out);
             }
-            for modifier in &self.site.plan.histosys[self.template.histosys.clone()] {
-                let [_, _, p, q, ..] = self.site.point.weights[modifier.weight as usize];
-                let cell = modifier.cells as usize + self.site.tile.start + bin;
-                let derivative = p * self.site.plan.up[cell] + q * self.site.plan.down[cell];
-                add(columns[modifier.column as usize], weight * self.scales[bin] * derivative);
+        }
+    }
+
+    /// Adds one term of each bin of the tile to the entries of `factor` with the global parameter
+    /// at `position`.
+    fn add_column(&self, factor: &BinFactorUse, position: u32, terms: impl Iterator<Item = f64>, out: &mut Arrowhead) {
+        let Site { channel, tile, .. } = self.site;
+        let (g, position) = (out.partition.n_global(), position as usize);
+        match factor.target {
+            BinFactorTarget::Local { slot } => {
+                let first = channel.first_local + tile.start * channel.n_slots + slot as usize;
+                let entries = out.coupling[first * g + position..].iter_mut().step_by(channel.n_slots * g);
+                entries.zip(terms).for_each(|(entry, term)| *entry += term);
             }
-            for term in &self.site.plan.morphs[self.template.morphs.clone()] {
-                let value = self.site.plan.morphing[term.cells as usize + self.site.tile.start + bin];
-                add(columns[term.column as usize], weight * self.scales[bin] * value);
-            }
-            if let Some(shape) = self.template.shape {
-                let plan = &self.site.plan.shapes[shape];
-                let jacobian = &self.site.point.shapes[shape].jacobian;
-                for (slot, &column) in plan.columns.iter().enumerate() {
-                    let derivative = plan.shape.row(jacobian, slot)[self.site.tile.start + bin];
-                    add(columns[column as usize], weight * self.scales[bin] * derivative);
+            BinFactorTarget::Global { first_column } => {
+                let owns = &channel.columns[first_column as usize + tile.start..];
+                for (&own, term) in owns.iter().zip(terms) {
+                    out.global[(own as usize).min(position) * g + (own as usize).max(position)] += term;
                 }
-            }
-            for other in &self.site.plan.bin_factors[self.template.bin_factors.clone()][..j] {
-                let value = weighted_yield / self.gamma(other, bin);
-                self.add_pair(target, self.target(other, bin), value, out);
             }
         }
     }
