@@ -29,8 +29,8 @@ pub(crate) struct CombineFlags {
     #[arg(long = "freezeParameters", value_name = "NAME,…", value_parser = frozen, help_heading = "Combine's flags")]
     freeze_parameters: Vec<FrozenParameters>,
 
-    /// Ranges of parameters, as in Combine
-    #[arg(long = "setParameterRanges", value_name = "NAME=LO,HI:…", value_delimiter = ':', value_parser = combine_range, help_heading = "Combine's flags")]
+    /// Ranges of parameters, `NAME=LO,HI:…`, as in Combine
+    #[arg(long = "setParameterRanges", value_name = "RANGES", value_delimiter = ':', value_parser = combine_range, help_heading = "Combine's flags")]
     set_parameter_ranges: Vec<Range>,
 
     /// `-1` for the data expected with the signal strength of `--expectSignal`

@@ -183,5 +183,5 @@ fn labels_of_joined_cards_make_names_that_cards_may_have() {
         assert_eq!(joined(labels), Err(message.to_owned()));
     }
     let twice = joined([".", "."]).expect_err("one name");
-    assert!(twice.ends_with("the channel `low` is there twice at line 6, column 15"), "{twice}");
+    assert!(twice.ends_with("the channel `low` is there twice at line 7, column 14"), "{twice}");
 }
