@@ -412,8 +412,8 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
     }
 }
 
-/// Returns a sentence that says of the limits that are `outside` the range that they lie at `place`;
-/// `None` if there are none.
+/// Returns a sentence that says of the limits that are `outside` the range where they lie, at
+/// `place`; `None` if there are none.
 fn outside(limits: &[(String, Root)], outside: impl Fn(f64) -> bool, place: &str) -> Option<String> {
     let is_outside = |root: &Root| matches!(root, Root::At(mu) if outside(*mu));
     let found: Vec<&str> = limits.iter().filter(|(_, root)| is_outside(root)).map(|(what, _)| what.as_str()).collect();

@@ -22,14 +22,15 @@ pub(crate) fn in_backticks(words: impl IntoIterator<Item = impl AsRef<str>>) -> 
 
 /// Returns where a file was looked for, each place once.
 pub(crate) fn tried(places: impl IntoIterator<Item = PathBuf>) -> Vec<String> {
-    let mut known: Vec<PathBuf> = Vec::new();
-    let mut is_new = |place: &PathBuf| {
-        let whole = std::path::absolute(place).unwrap_or_else(|_| place.clone());
-        let is_new = !known.contains(&whole);
-        known.push(whole);
-        is_new
-    };
-    places.into_iter().filter(|place| is_new(place)).map(|place| place.display().to_string()).collect()
+    let (mut known, mut tried) = (Vec::new(), Vec::new());
+    for place in places {
+        let whole = std::path::absolute(&place).unwrap_or_else(|_| place.clone());
+        if !known.contains(&whole) {
+            tried.push(place.display().to_string());
+            known.push(whole);
+        }
+    }
+    tried
 }
 
 /// Returns `text`, cut after `longest` characters.
@@ -37,5 +38,16 @@ pub(crate) fn shortened(text: &str, longest: usize) -> String {
     match text.char_indices().nth(longest) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_one_file_are_listed_once() {
+        let places = ["a.root", "./a.root", "inputs/a.root", "a.root"].map(PathBuf::from);
+        assert_eq!(tried(places), ["a.root", "inputs/a.root"]);
     }
 }

@@ -434,7 +434,8 @@ fn nearest(name: &str, known: &[String]) -> Option<String> {
     }
     match known.len() {
         0 => None,
-        all if all <= SHOWN => Some(format!("there is {}", in_backticks(known))),
+        1 => Some(format!("there is {}", in_backticks(known))),
+        all if all <= SHOWN => Some(format!("there are {}", in_backticks(known))),
         all => Some(format!("there are {all}, {} and others", in_backticks(&known[..SHOWN]))),
     }
 }
