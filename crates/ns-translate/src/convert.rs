@@ -3,10 +3,9 @@
 
 use ns_core::spec::Workspace;
 
-use crate::format::write_document;
-use crate::hs3::{self, KeptKeys};
-use crate::json::python_json;
-use crate::kind::DocumentKind;
+use crate::format::{Writer, WrittenDocument, write_hs3, write_workspace};
+use crate::hint;
+use crate::hs3::KeptKeys;
 use crate::not_representable::NotRepresentable;
 use crate::pyhf;
 
@@ -29,9 +28,30 @@ impl TargetFormat {
     pub const ALL: [(Self, &'static str); 3] = [(Self::Pyhf, "pyhf"), (Self::Extended, "extended"), (Self::Hs3, "hs3")];
 
     /// Returns the format called `word`.
-    #[must_use]
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|(_, name)| *name == word).map(|(format, _)| format)
+    ///
+    /// # Errors
+    ///
+    /// A name of no format that is written.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use ns_translate::TargetFormat;
+    ///
+    /// assert_eq!(TargetFormat::from_word("hs3"), Ok(TargetFormat::Hs3));
+    /// assert_eq!(TargetFormat::from_word("card").unwrap_err().to_string(), "unknown format `card`");
+    /// ```
+    pub fn from_word(word: &str) -> Result<Self, UnknownFormatError> {
+        let found = Self::ALL.into_iter().find(|(_, name)| *name == word);
+        found.map(|(format, _)| format).ok_or_else(|| UnknownFormatError { format: word.to_owned() })
+    }
+
+    fn writer(self) -> Writer {
+        match self {
+            Self::Pyhf => write_strict,
+            Self::Extended => write_workspace,
+            Self::Hs3 => write_hs3,
+        }
     }
 
     fn described(self) -> &'static str {
@@ -40,6 +60,23 @@ impl TargetFormat {
             Self::Extended => "pyhf JSON with further keys",
             Self::Hs3 => "an HS3 document",
         }
+    }
+}
+
+/// A name of no format that workspaces are converted to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown format `{format}`")]
+pub struct UnknownFormatError {
+    /// The name.
+    pub format: String,
+}
+
+impl UnknownFormatError {
+    /// Returns one line of advice.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        let known = hint::in_backticks(TargetFormat::ALL.map(|(_, name)| name));
+        format!("choose one of {known}; data cards are only read, and `json2xml` writes HistFactory XML")
     }
 }
 
@@ -103,28 +140,22 @@ pub fn convert(
     kept: &KeptKeys,
     format: TargetFormat,
 ) -> Result<ConvertedDocument, ConversionError> {
-    let failed = |items| ConversionError { format, items };
-    if format == TargetFormat::Hs3 {
-        let written = hs3::write(workspace, kept).map_err(failed)?;
-        let text = python_json(&written.document).unwrap_or_else(|error| unreachable!("all keys are text: {error}"));
-        return Ok(ConvertedDocument { text, warnings: lost(&written.lost, format) });
-    }
-    if format == TargetFormat::Pyhf {
-        pyhf::require_schema(workspace).map_err(failed)?;
-    }
-    let kept: Vec<&str> = kept.pointers().collect();
-    Ok(ConvertedDocument { text: pyhf_text(workspace), warnings: lost(&kept, format) })
+    let WrittenDocument { text, lost: pointers } =
+        format.writer()(workspace, kept).map_err(|items| ConversionError { format, items })?;
+    Ok(ConvertedDocument { text, warnings: lost(&pointers, format) })
 }
 
-fn pyhf_text(workspace: &Workspace) -> String {
-    write_document(workspace, DocumentKind::Workspace).unwrap_or_default()
+/// Writes pyhf JSON that pyhf reads.
+fn write_strict(workspace: &Workspace, kept: &KeptKeys) -> Result<WrittenDocument, Vec<NotRepresentable>> {
+    pyhf::require_schema(workspace)?;
+    write_workspace(workspace, kept)
 }
 
-fn lost(pointers: &[impl AsRef<str>], format: TargetFormat) -> Vec<String> {
+fn lost(pointers: &[String], format: TargetFormat) -> Vec<String> {
     if pointers.is_empty() {
         return Vec::new();
     }
-    let shown = crate::hint::in_backticks(pointers.iter().take(LISTED));
+    let shown = hint::in_backticks(pointers.iter().take(LISTED));
     let rest = pointers.len().saturating_sub(LISTED);
     let more = if rest == 0 { String::new() } else { format!(" and {rest} more") };
     vec![format!("left out, because {} has no room for them: {shown}{more}", format.described())]

@@ -1,7 +1,8 @@
 //! The table of formats: the reader and the writer of each kind of document, where there are any.
 //!
 //! A new format is a module with a reader, a row in the table of [`crate::kind`] that says how it
-//! is recognised, and an arm in [`DocumentKind::reader`] and [`DocumentKind::writer`] each.
+//! is recognised, and an arm in [`DocumentKind::reader`] and [`DocumentKind::writer`] each. Data
+//! cards and HistFactory XML are only read; the Python package writes the latter.
 
 use std::path::PathBuf;
 
@@ -10,9 +11,10 @@ use ns_core::spec::Workspace;
 use crate::combine::{self, CardError, CardOptionError, CardOptions, ReadCard};
 use crate::error::DocumentError;
 use crate::histfactory::{self, ReadCombination};
-use crate::hs3::{self, KeptKeys, ReadHs3};
+use crate::hs3::{self, KeptKeys, ReadHs3, WrittenHs3};
 use crate::json::python_json;
 use crate::kind::DocumentKind;
+use crate::not_representable::NotRepresentable;
 use crate::pyhf;
 use crate::source::DocumentSource;
 
@@ -77,8 +79,41 @@ impl From<ReadCard> for ReadDocument {
     }
 }
 
-/// Returns the text of a document that describes a workspace.
-type Writer = fn(&Workspace) -> String;
+/// A document that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrittenDocument {
+    /// Its text.
+    pub text: String,
+    /// JSON pointers of what it does not have of the document that was read, other than parts of
+    /// the model.
+    pub lost: Vec<String>,
+}
+
+/// Writes a workspace and what was kept of the document that it was read from; or says what the
+/// format cannot hold.
+pub(crate) type Writer = fn(&Workspace, &KeptKeys) -> Result<WrittenDocument, Vec<NotRepresentable>>;
+
+/// Returns the text of a workspace as pyhf JSON, with keys that pyhf does not have.
+pub(crate) fn workspace_text(workspace: &Workspace) -> String {
+    let document = pyhf::write_workspace(workspace);
+    python_json(&document).unwrap_or_else(|error| unreachable!("all keys are text: {error}"))
+}
+
+/// Writes pyhf JSON, with keys that pyhf does not have.
+pub(crate) fn write_workspace(
+    workspace: &Workspace,
+    kept: &KeptKeys,
+) -> Result<WrittenDocument, Vec<NotRepresentable>> {
+    let lost = kept.pointers().map(str::to_owned).collect();
+    Ok(WrittenDocument { text: workspace_text(workspace), lost })
+}
+
+/// Writes HS3.
+pub(crate) fn write_hs3(workspace: &Workspace, kept: &KeptKeys) -> Result<WrittenDocument, Vec<NotRepresentable>> {
+    let WrittenHs3 { document, lost } = hs3::write(workspace, kept)?;
+    let text = python_json(&document).unwrap_or_else(|error| unreachable!("all keys are text: {error}"));
+    Ok(WrittenDocument { text, lost })
+}
 
 impl DocumentKind {
     /// Returns the reader of workspaces in documents of this kind, or `None` if there is none:
@@ -100,11 +135,9 @@ impl DocumentKind {
     /// Returns the writer of workspaces as documents of this kind, or `None` if there is none.
     fn writer(self) -> Option<Writer> {
         match self {
-            Self::Workspace => Some(|workspace| {
-                let document = pyhf::write_workspace(workspace);
-                python_json(&document).unwrap_or_else(|error| unreachable!("all keys are text: {error}"))
-            }),
-            Self::Model | Self::Patch | Self::PatchSet | Self::Hs3 | Self::HistFactory | Self::Card => None,
+            Self::Workspace => Some(write_workspace),
+            Self::Hs3 => Some(write_hs3),
+            Self::Model | Self::Patch | Self::PatchSet | Self::HistFactory | Self::Card => None,
         }
     }
 
@@ -168,11 +201,18 @@ pub fn read_document_with(bytes: &[u8], request: &ReadRequest<'_>) -> Result<Rea
     }
 }
 
-/// Returns the text of a document of kind `kind` that describes `workspace`, or `None` if such
-/// documents cannot be written.
-#[must_use]
-pub fn write_document(workspace: &Workspace, kind: DocumentKind) -> Option<String> {
-    kind.writer().map(|write| write(workspace))
+/// Returns the document of kind `kind` that describes `workspace`, with what was kept of the one
+/// that it was read from; `None` if such documents are only read.
+///
+/// # Errors
+///
+/// What the format cannot hold.
+pub fn write_document(
+    workspace: &Workspace,
+    kept: &KeptKeys,
+    kind: DocumentKind,
+) -> Option<Result<WrittenDocument, Vec<NotRepresentable>>> {
+    kind.writer().map(|write| write(workspace, kept))
 }
 
 #[cfg(test)]
@@ -181,13 +221,24 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back() {
-        let text = include_bytes!("../../../examples/simple.json");
-        let workspace = read_document(text, &DocumentSource::Stdin).expect("a workspace").workspace;
-        for kind in DocumentKind::ALL.into_iter().filter(|kind| kind.is_writable()) {
-            let written = write_document(&workspace, kind).expect("a writable kind");
-            assert_eq!(DocumentKind::recognize(written.as_bytes()), Some(kind));
-            let read = read_document(written.as_bytes(), &DocumentSource::Stdin).expect("readable");
-            assert_eq!(read.workspace, workspace);
+        for name in ["simple", "shapes", "background"] {
+            let file = DocumentSource::Path(format!("../../examples/{name}.json").into());
+            let text = crate::source::read_bytes(&file).expect("readable");
+            let workspace = read_document(&text, &file).expect("a workspace").workspace;
+            for kind in DocumentKind::ALL.into_iter().filter(|kind| kind.is_writable()) {
+                let written = write_document(&workspace, &KeptKeys::default(), kind).expect("a writable kind");
+                let text = written.expect("a model that every format can hold").text;
+                assert_eq!(DocumentKind::recognize(text.as_bytes()), Some(kind));
+                let read = read_document(text.as_bytes(), &DocumentSource::Stdin).expect("readable");
+                assert_eq!(read.workspace, workspace, "{name} as {kind}");
+            }
         }
+    }
+
+    #[test]
+    fn pyhf_json_and_hs3_are_written() {
+        let is_written = |kind: &DocumentKind| kind.is_writable();
+        let written: Vec<DocumentKind> = DocumentKind::ALL.into_iter().filter(is_written).collect();
+        assert_eq!(written, [DocumentKind::Workspace, DocumentKind::Hs3]);
     }
 }

@@ -94,11 +94,11 @@ mod xml;
 mod yaml;
 
 pub use combine::{CardCause, CardError, CardOptionError, CardOptions, CardProblem, LabelledCard};
-pub use convert::{ConversionError, ConvertedDocument, TargetFormat, convert};
+pub use convert::{ConversionError, ConvertedDocument, TargetFormat, UnknownFormatError, convert};
 pub use document_text::DocumentText;
 pub use error::DocumentError;
 pub use fits::{FitDocument, FitOrigin, fit_checksums, read_fit};
-pub use format::{ReadDocument, ReadRequest, read_document, read_document_with, write_document};
+pub use format::{ReadDocument, ReadRequest, WrittenDocument, read_document, read_document_with, write_document};
 pub use histfactory::{HistFactoryError, HistFactoryProblem};
 pub use hs3::{Hs3Error, KeptKeys};
 pub use json::{FoundValue, JsonError, SyntaxProblem, python_json};

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::combine::{self, CardOptions, LabelledCard};
 use crate::document_text::DocumentText;
 use crate::error::DocumentError;
-use crate::format::{ReadDocument, ReadRequest, read_document_with, write_document};
+use crate::format::{ReadDocument, ReadRequest, read_document_with, workspace_text};
 use crate::hs3::KeptKeys;
 use crate::kind::DocumentKind;
 use crate::patch::{self, Patch};
@@ -146,7 +146,7 @@ fn read_if_converted(bytes: &[u8], request: &ReadRequest<'_>) -> Result<Option<R
 }
 
 fn pyhf_text(read: &ReadDocument) -> Vec<u8> {
-    write_document(&read.workspace, DocumentKind::Workspace).unwrap_or_default().into_bytes()
+    workspace_text(&read.workspace).into_bytes()
 }
 
 /// Reads a document, applies the patches, and returns the workspace.

@@ -41,7 +41,7 @@ use self::measurements::MeasurementReader;
 use self::names::NameTable;
 use self::parameters::{Parameters, VectorKind};
 use self::terms::TermReader;
-pub(crate) use self::write::write;
+pub(crate) use self::write::{WrittenHs3, write};
 use crate::clip::cut_off;
 use crate::json::{self, JsonCursor};
 
