@@ -113,8 +113,8 @@ pub fn derivatives(
     }
     let factors = ScalarFactors::of(model, template, params);
     let firsts = &model.table(model.layout.bin_factor_param)[model.part(model.layout.template_bin_factor, template)];
-    let gamma = |k: usize, bin: usize| params[firsts[k] as usize + bin];
-    let gammas: Vec<f64> = (0..n_bins).map(|bin| (0..firsts.len()).map(|k| gamma(k, bin)).product()).collect();
+    let bin_factors = BinFactors { firsts, params };
+    let gammas: Vec<f64> = (0..n_bins).map(|bin| bin_factors.each(bin).product()).collect();
     for (param, derivative, others) in factors.each() {
         chain.each(param, |argument, rate| {
             let column = &mut out[columns.of_shared(argument) * n_bins..][..n_bins];
@@ -126,8 +126,7 @@ pub fn derivatives(
     for (k, &first) in firsts.iter().enumerate() {
         let column = &mut out[columns.of_per_bin(first) * n_bins..][..n_bins];
         for bin in 0..n_bins {
-            let others: f64 = (0..firsts.len()).filter(|&i| i != k).map(|i| gamma(i, bin)).product();
-            column[bin] += yields[bin] * factors.product * others;
+            column[bin] += yields[bin] * factors.product * bin_factors.others(k, bin);
         }
     }
     let mut add = |param, bin: usize, derivative: f64| {
@@ -140,9 +139,28 @@ pub fn derivatives(
         None => add_shift_derivatives(model, template, params, &mut add),
     }
     for (bin, y) in yields.iter_mut().enumerate() {
-        *y *= (0..firsts.len()).fold(factors.product, |product, k| product * gamma(k, bin));
+        *y *= bin_factors.each(bin).fold(factors.product, |product, gamma| product * gamma);
     }
     clip(model.rules.clip_samples, yields, out);
+}
+
+/// The factors of single bins that a template has.
+struct BinFactors<'a> {
+    /// The first parameter of each vector.
+    firsts: &'a [u32],
+    params: &'a [f64],
+}
+
+impl BinFactors<'_> {
+    /// Returns the factors of a bin.
+    fn each(&self, bin: usize) -> impl Iterator<Item = f64> {
+        self.firsts.iter().map(move |&first| self.params[first as usize + bin])
+    }
+
+    /// Returns the product of the factors of a bin without the `k`-th.
+    fn others(&self, k: usize, bin: usize) -> f64 {
+        self.each(bin).enumerate().filter(|(i, _)| *i != k).map(|(_, gamma)| gamma).product()
+    }
 }
 
 /// Replaces yields below `limit` by it, and their derivatives in `out` (columns × bins) by zero.

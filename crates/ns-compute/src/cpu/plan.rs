@@ -333,20 +333,12 @@ impl ModelPlan {
         let scalar_uses: Vec<ScalarUse> = scale_params.into_iter().map(scalar).collect();
         let normsys_uses: Vec<ScalarUse> = normsys_params.into_iter().map(scalar).collect();
         let cells = pad_into(&mut self.nominal, &model.values(layout.nominal)[model.part(layout.template_cell, t)]);
-        let mut histosys_uses = Vec::with_capacity(histosys.len());
-        for (entry, param) in histosys.clone().zip(histosys_params) {
-            let range = model.part(layout.histosys_cell, entry);
-            let cells = pad_into(&mut self.up, &model.values(layout.histosys_up)[range.clone()]) as u32;
-            pad_into(&mut self.down, &model.values(layout.histosys_down)[range]);
-            let weight = self.weight_of(model, entry, param);
-            histosys_uses.push(HistoSysUse { param, weight, column: column(param), slot: slot(param), cells });
-        }
-        let mut morphing_uses = Vec::with_capacity(morphs.len());
-        for (entry, param) in morphs.zip(morphing_params) {
-            let term = &model.values(layout.morphing)[model.part(layout.morphing_cell, entry)];
-            let cells = pad_into(&mut self.morphing, term) as u32;
-            morphing_uses.push(MorphingUse { param, column: column(param), slot: slot(param), cells });
-        }
+        let histosys_uses: Vec<HistoSysUse> = histosys
+            .zip(histosys_params)
+            .map(|(entry, param)| self.add_histosys(model, entry, scalar(param)))
+            .collect();
+        let morphing_uses: Vec<MorphingUse> =
+            morphs.zip(morphing_params).map(|(entry, param)| self.add_morph(model, entry, scalar(param))).collect();
         let factor_range = model.part(layout.template_bin_factor, t);
         let bin_factor =
             |&first_param: &u32| BinFactorUse { first_param, target: self.target(first_param, columns, local_sets) };
@@ -369,6 +361,22 @@ impl ModelPlan {
             shape,
             is_moved,
         });
+    }
+
+    /// Adds the variations of the histosys `entry`.
+    fn add_histosys(&mut self, model: &Model, entry: usize, used: ScalarUse) -> HistoSysUse {
+        let (layout, ScalarUse { param, column, slot }) = (&model.layout, used);
+        let range = model.part(layout.histosys_cell, entry);
+        let cells = pad_into(&mut self.up, &model.values(layout.histosys_up)[range.clone()]) as u32;
+        pad_into(&mut self.down, &model.values(layout.histosys_down)[range]);
+        HistoSysUse { param, weight: self.weight_of(model, entry, param), column, slot, cells }
+    }
+
+    /// Adds the template of the morphing term `entry`.
+    fn add_morph(&mut self, model: &Model, entry: usize, used: ScalarUse) -> MorphingUse {
+        let (layout, ScalarUse { param, column, slot }) = (&model.layout, used);
+        let term = &model.values(layout.morphing)[model.part(layout.morphing_cell, entry)];
+        MorphingUse { param, column, slot, cells: pad_into(&mut self.morphing, term) as u32 }
     }
 
     /// Returns where the derivatives with respect to the per-bin parameters from `first_param` on

@@ -2,7 +2,7 @@
 //! present.
 
 use super::error::{CompileError, SamplePlace};
-use crate::spec::{Channel, ModifierData, ModifierKind, Workspace};
+use crate::spec::{Channel, Modifier, ModifierData, ModifierKind, Workspace};
 use std::collections::HashMap;
 
 /// The indices that channels and samples have in the document, in the order of the model.
@@ -77,51 +77,82 @@ fn check_sample(workspace: &Workspace, c: usize, s: usize) -> Result<(), Compile
             let name = modifier.name.clone();
             return Err(CompileError::Duplicate { what: "modifier", name, first: pointer(first), pointer: pointer(m) });
         }
-        let at = |rest: &str| place(workspace, c, s, &format!("/modifiers/{m}{rest}"));
-        let list = |field: &'static str, values: &[f64], rest: &str| {
-            if values.len() != sample.data.len() {
-                return Err(CompileError::ModifierLength {
-                    place: at(rest),
-                    kind: modifier.kind(),
-                    modifier: modifier.name.clone(),
-                    field,
-                    expected: sample.data.len(),
-                    found: values.len(),
-                });
-            }
-            finite(values, || format!("{}{rest}", pointer(m)))
-        };
-        match &modifier.data {
-            ModifierData::HistoSys { lo_data, hi_data } => {
-                list("lo_data", lo_data, "/data/lo_data")?;
-                list("hi_data", hi_data, "/data/hi_data")?;
-            }
-            ModifierData::ShapeSys(data) | ModifierData::StatError(data) | ModifierData::McStat(data) => {
-                list("data", data, "/data")?;
-            }
-            ModifierData::NormSys { lo, hi } => {
-                for (field, value) in [("lo", *lo), ("hi", *hi)] {
-                    if !value.is_finite() {
-                        return Err(CompileError::NotFinite { pointer: format!("{}/data/{field}", pointer(m)), value });
-                    }
-                    if value <= 0.0 {
-                        let (place, modifier) = (at(&format!("/data/{field}")), modifier.name.clone());
-                        return Err(CompileError::NormSysNotPositive { place, modifier, field, value });
-                    }
-                }
-            }
-            ModifierData::Lumi if modifier.name != "lumi" => {
-                return Err(CompileError::LumiName { place: at("/name"), modifier: modifier.name.clone() });
-            }
-            ModifierData::Morphing(terms) => {
-                for (k, term) in terms.iter().enumerate() {
-                    list("data", &term.data, &format!("/data/terms/{k}/data"))?;
-                }
-            }
-            ModifierData::Formula(_) | ModifierData::Lumi | ModifierData::NormFactor | ModifierData::ShapeFactor => {}
-        }
+        ModifierCheck { workspace, at: [c, s, m], modifier }.data()?;
     }
     super::responses::check(sample, &format!("/channels/{c}/samples/{s}"))
+}
+
+/// A modifier that is checked.
+struct ModifierCheck<'a> {
+    workspace: &'a Workspace,
+    /// Channel, sample and modifier in the document.
+    at: [usize; 3],
+    modifier: &'a Modifier,
+}
+
+impl ModifierCheck<'_> {
+    fn place(&self, rest: &str) -> SamplePlace {
+        let [c, s, m] = self.at;
+        place(self.workspace, c, s, &format!("/modifiers/{m}{rest}"))
+    }
+
+    /// Rejects numbers that are no data of a modifier of this kind.
+    fn data(&self) -> Result<(), CompileError> {
+        match &self.modifier.data {
+            ModifierData::HistoSys { lo_data, hi_data } => {
+                self.list("lo_data", lo_data, "/data/lo_data")?;
+                self.list("hi_data", hi_data, "/data/hi_data")
+            }
+            ModifierData::ShapeSys(data) | ModifierData::StatError(data) | ModifierData::McStat(data) => {
+                self.list("data", data, "/data")
+            }
+            ModifierData::NormSys { lo, hi } => {
+                self.factor("lo", *lo)?;
+                self.factor("hi", *hi)
+            }
+            ModifierData::Lumi if self.modifier.name != "lumi" => {
+                Err(CompileError::LumiName { place: self.place("/name"), modifier: self.modifier.name.clone() })
+            }
+            ModifierData::Morphing(terms) => {
+                let mut terms = terms.iter().enumerate();
+                terms.try_for_each(|(k, term)| self.list("data", &term.data, &format!("/data/terms/{k}/data")))
+            }
+            ModifierData::Formula(_) | ModifierData::Lumi | ModifierData::NormFactor | ModifierData::ShapeFactor => {
+                Ok(())
+            }
+        }
+    }
+
+    /// Rejects a list that has not one finite number for each bin.
+    fn list(&self, field: &'static str, values: &[f64], rest: &str) -> Result<(), CompileError> {
+        let [c, s, _] = self.at;
+        let (expected, found) = (self.workspace.channels[c].samples[s].data.len(), values.len());
+        if found != expected {
+            let (kind, modifier) = (self.modifier.kind(), self.modifier.name.clone());
+            return Err(CompileError::ModifierLength {
+                place: self.place(rest),
+                kind,
+                modifier,
+                field,
+                expected,
+                found,
+            });
+        }
+        finite(values, || self.place(rest).pointer)
+    }
+
+    /// Rejects a factor of a normsys that has no logarithm.
+    fn factor(&self, field: &'static str, value: f64) -> Result<(), CompileError> {
+        let place = || self.place(&format!("/data/{field}"));
+        if !value.is_finite() {
+            return Err(CompileError::NotFinite { pointer: place().pointer, value });
+        }
+        if value <= 0.0 {
+            let (place, modifier) = (place(), self.modifier.name.clone());
+            return Err(CompileError::NormSysNotPositive { place, modifier, field, value });
+        }
+        Ok(())
+    }
 }
 
 /// Rejects the second of two equal names.
