@@ -13,12 +13,13 @@ use ns_translate::patch::{self, Patch};
 use ns_translate::patchset::{PatchEntry, PatchSet, PatchSetError};
 use ns_translate::pyhf::{read_value, read_workspace};
 use ns_translate::{
-    DocumentError, DocumentSource, ReadDocument, ReadRequest, TargetFormat, convert, read_bytes, read_document_with,
-    read_workspace_text,
+    CardOptions, DocumentError, DocumentSource, ReadDocument, ReadRequest, TargetFormat, convert, read_bytes,
+    read_document_with, read_workspace_text,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
+use crate::card::GivenCardOptions;
 use crate::choice::Choice;
 use crate::convert::fields;
 use crate::error;
@@ -60,15 +61,15 @@ fn convert_document(
     text: Option<Vec<u8>>,
     format: &str,
     measurement: Option<&str>,
+    card: GivenCardOptions,
 ) -> PyResult<(String, Vec<String>)> {
-    let Some(target) = TargetFormat::from_word(format) else {
-        let hint = Some("choose one of `pyhf`, `extended`, `hs3`".to_owned());
-        return Err(error::parameter(py, format!("unknown format `{format}`"), hint));
-    };
+    let target = TargetFormat::from_word(format)
+        .map_err(|problem| error::parameter(py, problem.to_string(), Some(problem.hint())))?;
+    let card = CardOptions::from(card);
     let origin = path.map_or(DocumentSource::Stdin, DocumentSource::Path);
     let read = || -> Result<ReadDocument, DocumentError> {
         let bytes = text.map_or_else(|| read_bytes(&origin), Ok)?;
-        let read = read_document_with(&bytes, &ReadRequest { measurement, ..ReadRequest::new(&origin) });
+        let read = read_document_with(&bytes, &ReadRequest { origin: &origin, measurement, card: Some(&card) });
         read.map_err(|error| if origin == DocumentSource::Stdin { error } else { error.in_file(&origin.name()) })
     };
     let read = py.detach(read).map_err(|problem| error::document(py, &problem))?;

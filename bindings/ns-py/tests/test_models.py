@@ -579,3 +579,21 @@ def test_warnings_about_a_card_are_at_the_line_that_reads_it(root, tmp_path):
 def test_a_mass_that_is_no_number_is_named(mass, kind, message, root):
     with pytest.raises(kind, match=message):
         nextstat.load_workspace(root / "examples/combine/counting.txt", mass=mass)
+
+
+def test_convert_reads_cards_as_load_workspace_does(tmp_path):
+    card = tmp_path / "card.txt"
+    card.write_text("imax 1\njmax 1\nkmax 0\nbin SR\nobservation 12\nbin SR SR\nprocess s b\nprocess 0 1\nrate 3.5 10.0\n")
+    options = {"mass": 125.0, "physics_model": "multiSignalModel", "model_options": ["map=.*/s:r_s[1,0,10]"], "keywords": {"ERA": "2018"}}
+    document = nextstat.convert(card, "extended", **options)
+    assert document["measurements"][0]["config"]["poi"] == "r_s"
+    loaded = nextstat.load_workspace(card, **options)
+    assert loaded.poi == "r_s" and nextstat.model_of(document).expected_data({"r_s": 2.0}).tolist() == [17.0]
+    with pytest.raises(nextstat.WorkspaceError, match="is for a Combine card, and the document is a pyhf workspace"):
+        nextstat.convert(document, "hs3", mass=125.0)
+
+
+def test_formats_that_are_only_read_are_named(path):
+    with pytest.raises(nextstat.ParameterError, match="unknown format `card`") as error:
+        nextstat.convert(path, "card")
+    assert error.value.hint == "choose one of `pyhf`, `extended`, `hs3`; data cards are only read, and `json2xml` writes HistFactory XML"

@@ -78,6 +78,30 @@ def settings(model: Model, device: str = "auto", **given: Any) -> dict[str, Any]
     return given
 
 
+def card_options(
+    mass: float | None = None,
+    physics_model: str | None = None,
+    model_options: str | Sequence[str] = (),
+    keywords: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Returns what the reader of a Combine card is told, as the extension module takes it."""
+    if not (keywords is None or hasattr(keywords, "items")):
+        example = "{'CHANNEL_SET': 'tight'}"
+        raise TypeError(
+            f"`keywords` is a dictionary of what words stand for, such as {example}, "
+            f"not `{shown(keywords)}`"
+        )
+    return {
+        "mass": None if mass is None else real("mass", mass),
+        "physics_model": None if physics_model is None else text("physics_model", physics_model),
+        "model_options": names("model_options", model_options),
+        "keywords": [
+            (text("keywords", word), text("keywords", value))
+            for word, value in (keywords or {}).items()
+        ],
+    }
+
+
 def group_patterns(
     groups: Mapping[str, str | Sequence[str]] | None, example: str
 ) -> list[tuple[str, list[str]]]:

@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _nextstat
-from ._arguments import text
+from ._arguments import card_options, text
 from ._errors import shown, warn
 from ._keywords import hinted
-from ._models import card_options
 from ._results import CombinationResult
 from ._sources import file_of, json_bytes
 

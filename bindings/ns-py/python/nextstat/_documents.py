@@ -8,7 +8,7 @@ import os
 from typing import TYPE_CHECKING, Any, cast
 
 from . import _nextstat
-from ._arguments import count, require_model, settings, text
+from ._arguments import card_options, count, require_model, settings, text
 from ._errors import NextstatWarning, shown, warn
 from ._keywords import hinted
 from ._models import choice_of
@@ -91,12 +91,23 @@ def digest(document: Document, algorithm: str = "sha256") -> str:
 
 
 @hinted
-def convert(document: Document, to: str, *, measurement: str | None = None) -> dict[str, Any]:
+def convert(
+    document: Document,
+    to: str,
+    *,
+    measurement: str | None = None,
+    mass: float | None = None,
+    physics_model: str | None = None,
+    model_options: Sequence[str] = (),
+    keywords: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
     """Returns a workspace in another format.
 
-    `document` is a path of pyhf JSON, HS3 or HistFactory XML, JSON text or a dictionary. `to` is
-    ``"pyhf"`` for what pyhf reads, ``"extended"`` for pyhf JSON that may have further keys, or
-    ``"hs3"``. `measurement` is the analysis of an HS3 document whose data are read.
+    `document` is a path of pyhf JSON, HS3, HistFactory XML or a data card of Combine, JSON text or
+    a dictionary. `to` is ``"pyhf"`` for what pyhf reads, ``"extended"`` for pyhf JSON that may have
+    further keys, or ``"hs3"``; data cards are only read. `measurement` is the analysis of an HS3
+    document whose data are read, and `mass`, `physics_model`, `model_options` and `keywords` say
+    how a data card is read, as in `load_workspace`.
 
     Raises
     ------
@@ -116,7 +127,8 @@ def convert(document: Document, to: str, *, measurement: str | None = None) -> d
     path = file_of(document)
     given = None if path is not None else json_bytes(document)
     wanted = None if measurement is None else text("measurement", measurement)
-    made, warnings = _nextstat.convert_document(path, given, text("to", to), wanted)
+    card = card_options(mass, physics_model, model_options, keywords)
+    made, warnings = _nextstat.convert_document(path, given, text("to", to), wanted, card)
     for warning in warnings:
         warn(warning)
     return cast("dict[str, Any]", json.loads(made))

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ._arguments import is_matrix, names, path_of, real, require_model, text
+from ._arguments import card_options, is_matrix, names, path_of, require_model, text
 from ._errors import listed, shown, warn
 from ._keywords import hinted
 from ._nextstat import Model, ParameterError, RawAsimov, WorkspaceError
@@ -196,30 +196,6 @@ def choice_of(
         "poi": pois,
         "interp_defaults": text("interp_defaults", interp_defaults),
         "interpolation": rules,
-    }
-
-
-def card_options(
-    mass: float | None = None,
-    physics_model: str | None = None,
-    model_options: str | Sequence[str] = (),
-    keywords: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
-    """Returns what the reader of a Combine card is told, as the extension module takes it."""
-    if not (keywords is None or hasattr(keywords, "items")):
-        example = "{'CHANNEL_SET': 'tight'}"
-        raise TypeError(
-            f"`keywords` is a dictionary of what words stand for, such as {example}, "
-            f"not `{shown(keywords)}`"
-        )
-    return {
-        "mass": None if mass is None else real("mass", mass),
-        "physics_model": None if physics_model is None else text("physics_model", physics_model),
-        "model_options": names("model_options", model_options),
-        "keywords": [
-            (text("keywords", word), text("keywords", value))
-            for word, value in (keywords or {}).items()
-        ],
     }
 
 

@@ -398,7 +398,7 @@ def schema_urn(name: str) -> str:
 
 def digest_of(text: bytes, algorithm: str) -> str: ...
 def convert_document(
-    path: str | None, text: bytes | None, format: str, measurement: str | None
+    path: str | None, text: bytes | None, format: str, measurement: str | None, card: _Wanted
 ) -> tuple[str, list[str]]: ...
 def combine(
     workspaces: Sequence[tuple[str | None, bytes | str]],
