@@ -15,6 +15,7 @@ import pytest
 
 uproot = pytest.importorskip("uproot")
 
+import nextstat  # noqa: E402
 import nextstat.pyhf as pyhf  # noqa: E402
 from nextstat.pyhf import readxml, writexml  # noqa: E402
 
@@ -321,6 +322,58 @@ def test_the_commands_say_what_is_wrong(tmp_path):
     assert missing.returncode == 2 and missing.stderr.startswith("error: there is no file") and not missing.stdout
     invalid = command("json2xml", "--output-dir", tmp_path / "out", input='{"channels": []}')
     assert invalid.returncode == 2 and "measurements" in invalid.stderr and not (tmp_path / "out").exists()
+
+
+TESTDATA = Path(__file__).parents[4] / "testdata"
+
+
+@pytest.mark.parametrize("name", ["stat_gaussian", "stat_pois_all", "shapesys_default", "clipped", "two_measurements"])
+def test_json2xml_reads_hs3_and_xml_and_keeps_what_xml_has(name, tmp_path):
+    # Terms of bins, thresholds, and templates that are cut off at zero.
+    for source in (TESTDATA / "hs3/root" / f"{name}.json", TESTDATA / "histfactory" / f"{name}.xml"):
+        there = command("json2xml", source, "--output-dir", tmp_path, "--resultprefix", "top")
+        assert there.returncode == 0, there.stderr
+        before, after = nextstat.load_workspace(source), nextstat.load_workspace(tmp_path / "top.xml")
+        assert sorted(after.par_names) == sorted(before.par_names)
+        order = [before.index(name) for name in after.par_names]
+        width = np.where(before.fixed, 0.0, 0.25)
+        points = before.init + width * np.random.default_rng(2).uniform(-1.0, 1.0, (6, before.n_params))
+        first, second = before.nll(points), after.nll(points[:, order])
+        # The data of terms that are made of rounded uncertainties shift all values alike.
+        np.testing.assert_allclose(second - second[0], first - first[0], atol=1e-9)
+
+
+def test_json2xml_reads_data_cards(tmp_path):
+    (tmp_path / "card.txt").write_text("imax 1\njmax 1\nkmax 0\nbin SR\nobservation 12\nbin SR SR\nprocess s b\nprocess 0 1\nrate 3.0 10.0\n")
+    done = command("json2xml", tmp_path / "card.txt", "--output-dir", tmp_path, "--resultprefix", "top")
+    assert done.returncode == 0, done.stderr
+    model = nextstat.load_workspace(tmp_path / "top.xml")
+    assert model.expected_data({"r": 2.0}, aux=False).tolist() == [16.0]
+
+
+def test_json2xml_names_what_xml_cannot_hold(tmp_path):
+    done = command("json2xml", TESTDATA / "hs3/models/poisson.json", "--output-dir", tmp_path / "out")
+    message = "error: HistFactory XML cannot hold constraint terms of `k` (`/measurements/0/config/parameters/0/constraints`)\n"
+    assert (done.returncode, done.stderr) == (2, message) and not (tmp_path / "out").exists()
+
+
+def test_json2xml_says_where_a_document_is_wrong_and_what_helps(tmp_path):
+    spec = json.dumps(WORKSPACES["correlated"]).replace("normfactor", "normfactr", 1)
+    (tmp_path / "wrong.json").write_text(spec)
+    for arguments, text, name in (((tmp_path / "wrong.json",), None, str(tmp_path / "wrong.json")), ((), spec, "standard input")):
+        done = command("json2xml", *arguments, "--output-dir", tmp_path / "out", input=text)
+        assert done.returncode == 2 and f"`{name}`: unknown modifier type `normfactr` at `/channels/0/samples/0/modifiers/0/type`" in done.stderr
+        assert "hint: did you mean `normfactor`?" in done.stderr
+
+
+def test_xml_without_an_element_is_said_in_words(tmp_path):
+    write(WORKSPACES["correlated"], tmp_path)
+    text = (tmp_path / "top.xml").read_text()
+    start, end = text.index("<Measurement"), text.index("</Measurement>") + len("</Measurement>")
+    (tmp_path / "top.xml").write_text(text[:start] + text[end:])
+    done = command("xml2json", tmp_path / "top.xml", "--basedir", tmp_path)
+    assert done.returncode == 2 and done.stderr.startswith("error: the combination has no element `Measurement`"), done.stderr
+    assert "Schema" not in done.stderr and "Instance" not in done.stderr
 
 
 def test_a_document_that_is_not_there_is_said_in_words():

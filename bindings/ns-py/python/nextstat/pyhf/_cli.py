@@ -6,13 +6,13 @@ another way to them.
 """
 
 import argparse
+import contextlib
 import json
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-from .._internal import write_whole
-from .._internal import escape
+from .._internal import NextstatError, apply_patch, convert_document, escape, read_document, with_hint, write_whole
 from . import exceptions
 
 # Exit code of bad input or usage.
@@ -42,6 +42,8 @@ def main(arguments=None, program="python -m nextstat.pyhf"):
         options.run(options)
     except (*_MISTAKES, JsonPatchException, JsonPointerException) as error:
         print(f"error: {escape(str(_said(error)), keep_lines=True)}", file=sys.stderr)
+        if getattr(error, "hint", None):
+            print(f"hint: {escape(error.hint)}", file=sys.stderr)
         return _UNUSABLE
     return 0
 
@@ -50,8 +52,15 @@ def _said(error):
     """Returns what went wrong; of the system's errors the file comes first."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"cannot read or write `{error.filename}`: {error.strerror[:1].lower()}{error.strerror[1:]}"
+    if isinstance(error, exceptions.InvalidSpecification):
+        return f"{error.parent.message} at `{_pointer(error.parent.path)}`"
     # The text of a `KeyError` is quoted.
     return error.args[0] if isinstance(error, KeyError) and error.args else error
+
+
+def _pointer(path):
+    """Returns a path as a JSON pointer."""
+    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -110,7 +119,10 @@ def _xml2json(options):
 
 def _add_json2xml(verbs):
     verb = verbs.add_parser("json2xml", help="HistFactory XML and ROOT files from a workspace")
-    verb.add_argument("workspace", nargs="?", default="-", metavar="WORKSPACE", help="a file, or `-` for standard input")
+    which = "pyhf JSON, HS3, HistFactory XML or a data card; `-` for standard input"
+    verb.add_argument("workspace", nargs="?", default="-", metavar="WORKSPACE", help=which)
+    verb.add_argument("--measurement", "--analysis", metavar="NAME", help="the analysis of an HS3 document whose data are read")
+    verb.add_argument("-m", "--mass", type=float, metavar="MASS", help="what `$MASS` stands for in a data card")
     verb.add_argument("--output-dir", default=".", metavar="PATH", help="where everything goes")
     verb.add_argument("--specroot", default="config", metavar="NAME", help="the folder in it for the files of channels")
     verb.add_argument("--dataroot", default="data", metavar="NAME", help="the folder in it for histograms")
@@ -119,22 +131,40 @@ def _add_json2xml(verbs):
     verb.set_defaults(run=_json2xml)
 
 
-def _document(path):
-    text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+def _workspace(options):
+    """Returns the workspace of a document of any format, patched."""
+    text, path = (sys.stdin.buffer.read(), None) if options.workspace == "-" else (None, options.workspace)
+    name = path or "standard input"
+    if options.patch:
+        if path is not None:
+            text, path = read_document(path), None
+        for patch in options.patch:
+            with _naming(patch):
+                text = apply_patch(text, sys.stdin.buffer.read() if patch == "-" else read_document(patch)).encode()
+        name = f"{name}, patched"
+    card = {"mass": options.mass, "physics_model": None, "model_options": [], "keywords": []}
+    with contextlib.nullcontext() if path else _naming(name):
+        made, warnings = convert_document(path, text, "extended", options.measurement, card)
+    for warning in warnings:
+        print(f"warning: {escape(warning)}", file=sys.stderr)
+    return json.loads(made)
+
+
+@contextlib.contextmanager
+def _naming(name):
+    """Says of what is wrong in a document what it is called."""
     try:
-        return json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"in `{path}`: {error}") from None
+        yield
+    except NextstatError as error:
+        named, hint = type(error)(f"in `{name}`: {error.args[0]}"), getattr(error, "hint", None)
+        raise (with_hint(named, hint) if hint else named) from None
 
 
 def _json2xml(options):
-    from . import writexml
-    from ._patch import apply_patch
+    from . import _extensions, writexml
 
-    spec, folder = _document(options.workspace), Path(options.output_dir)
-    for patch in options.patch:
-        spec = apply_patch(spec, _document(patch))
-    top = writexml.writexml(spec, folder / options.specroot, folder / options.dataroot, options.resultprefix)
+    (spec, per_bin), folder = _extensions.split(_workspace(options)), Path(options.output_dir)
+    top = writexml.writexml(spec, folder / options.specroot, folder / options.dataroot, options.resultprefix, per_bin=per_bin)
     write_whole({folder / f"{options.resultprefix}.xml": top})
 
 

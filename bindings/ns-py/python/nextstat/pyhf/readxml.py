@@ -464,12 +464,23 @@ def parse(configfile, rootdir, mounts=None, track_progress=False, validation_as_
 
 def _validate(workspace, is_error):
     try:
+        _check_elements(workspace)
         schema.validate(workspace, "workspace.json")
         _check_bins(workspace)
     except exceptions.InvalidSpecification as error:
         if is_error:
             raise
         log.warning(error)
+
+
+def _check_elements(workspace):
+    """Raises `InvalidSpecification` where XML has no elements of a kind that a workspace needs."""
+    for element, key in (("Input", "channels"), ("Measurement", "measurements")):
+        if not workspace[key]:
+            _refuse(f"the combination has no element `{element}`", [key], [])
+    for c, channel in enumerate(workspace["channels"]):
+        if not channel["samples"]:
+            _refuse(f"channel `{channel['name']}` has no element `Sample`", ["channels", c, "samples"], [])
 
 
 def _check_bins(workspace):

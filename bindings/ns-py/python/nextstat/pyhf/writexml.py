@@ -168,10 +168,18 @@ def _histo_sys(spec, modifier, names, sampledata, histograms):
     return ET.Element("HistoSys", Name=name, HistoNameLow=low, HistoNameHigh=high)
 
 
+def _terms(spec, name):
+    """Returns what a workspace of the engine sets for the terms of bins: a dictionary beside what
+    pyhf's have.
+    """
+    return spec.get("per_bin", {}).get(name, {})
+
+
 def _shape_sys(spec, modifier, names, sampledata, histograms):
     nominal = np.asarray(sampledata, dtype=float)
     relative = np.divide(modifier["data"], nominal, out=np.zeros(len(nominal)), where=nominal != 0.0)
-    return ET.Element("ShapeSys", Name=modifier["name"], ConstraintType="Poisson", HistoName=histograms.add(names, relative))
+    kind = _terms(spec, modifier["name"]).get("constraint", "poisson")
+    return ET.Element("ShapeSys", Name=modifier["name"], ConstraintType=kind.capitalize(), HistoName=histograms.add(names, relative))
 
 
 _BUILDERS = {
@@ -217,9 +225,13 @@ def build_channel(spec, channelspec, obsspec, *, histograms=None):
     element = ET.Element("Channel", Name=name, InputFile=histograms.path)
     data = build_data(obsspec, name, histograms=histograms)
     element.extend([] if data is None else [data])
-    if any(modifier["type"] == "staterror" for sample in channelspec["samples"] for modifier in sample["modifiers"]):
+    modifiers = [modifier for sample in channelspec["samples"] for modifier in sample["modifiers"]]
+    stat_error = next((modifier["name"] for modifier in modifiers if modifier["type"] == "staterror"), None)
+    if stat_error is not None:
         # ROOT's own are Poisson, and none where the uncertainty is below 5%.
-        ET.SubElement(element, "StatErrorConfig", RelErrorThreshold="0.0", ConstraintType="Gaussian")
+        terms = _terms(spec, stat_error)
+        threshold, kind = terms.get("relative_threshold", 0.0), terms.get("constraint", "gaussian")
+        ET.SubElement(element, "StatErrorConfig", RelErrorThreshold=str(threshold), ConstraintType=kind.capitalize())
     element.extend([build_sample(spec, sample, name, histograms=histograms) for sample in channelspec["samples"]])
     return element
 
@@ -261,7 +273,7 @@ def _warn(spec, kinds):
                 log.warning(f"measurement {measurement['name']}: XML cannot say {' and '.join(lost)} of {setting['name']}")
 
 
-def writexml(spec, specdir, data_rootdir, resultprefix):
+def writexml(spec, specdir, data_rootdir, resultprefix, *, per_bin=None):
     """Writes the files of channels and histograms of a workspace.
 
     Parameters
@@ -270,6 +282,9 @@ def writexml(spec, specdir, data_rootdir, resultprefix):
     specdir, data_rootdir : path
         Where ``{resultprefix}_{channel}.xml`` and ``data.root`` go.
     resultprefix : str
+    per_bin : dict, optional
+        The kind of terms and the threshold of each staterror and shapesys, where they are not
+        pyhf's: the engine's setting of that name, by parameter.
 
     Returns
     -------
@@ -287,6 +302,7 @@ def writexml(spec, specdir, data_rootdir, resultprefix):
     _xml.import_uproot()
     schema.validate(spec, "workspace.json")
     _refuse(spec)
+    spec = {**spec, "per_bin": per_bin or {}}
     kinds = {modifier["name"]: modifier["type"] for _, _, modifier in _modifiers(spec)}
     _warn(spec, kinds)
     histograms = _Histograms(Path(data_rootdir) / "data.root")
