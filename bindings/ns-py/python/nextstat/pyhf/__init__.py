@@ -62,7 +62,7 @@ def __getattr__(name):
         return get_backend()[1]
     if name == "default_backend":
         return get_backend(default=True)[0]
-    if name in ("readxml", "writexml", "contrib"):
+    if name in ("readxml", "writexml", "contrib", "experimental"):
         import importlib
 
         return importlib.import_module(f"{__name__}.{name}")

@@ -22,17 +22,30 @@ _TYPES = ("histosys", "lumi", "normfactor", "normsys", "shapefactor", "shapesys"
 _DEFAULT_CODES = {"normsys": "code1", "histosys": "code0"}
 
 
-def compiled(spec, config, clip):
-    """Returns the engine's model of `spec`, without parameter of interest: that is for callers to
-    choose. `clip` has the least yields, None for no limit.
+def settings(spec, custom):
+    """Returns the settings of parameters in `spec`, and of those that its modifiers of the types in
+    `custom` bring, by name.
     """
-    settings = {"poi": "", "parameters": [_setting(entry) for entry in spec.get("parameters", [])]}
+    given = list(spec.get("parameters", []))
+    used = {modifier["type"] for channel in spec["channels"] for sample in channel["samples"] for modifier in sample["modifiers"]}
+    new = {entry["name"]: entry for name, kind in custom.items() if name in used for entry in kind.settings()}
+    for entry in given:
+        new[entry["name"]] = {**new.get(entry["name"], {}), **entry}
+    return list(new.values())
+
+
+def compiled(spec, config, clip, custom):
+    """Returns the engine's model of `spec`, without parameter of interest: that is for callers to
+    choose. `clip` has the least yields, None for no limit, and `custom` the types of modifiers
+    beyond HistFactory's.
+    """
+    settings_of_all = {"poi": "", "parameters": [_setting(entry) for entry in settings(spec, custom)]}
     if limits := {stage: float(least) for stage, least in clip.items() if least is not None}:
-        settings["clip"] = limits
+        settings_of_all["clip"] = limits
     workspace = {
-        "channels": [_channel(channel) for channel in spec["channels"]],
+        "channels": [_channel(channel, custom) for channel in spec["channels"]],
         "observations": [{"name": name, "data": [0.0] * n} for name, n in config.channel_nbins.items()],
-        "measurements": [{"name": "measurement", "config": settings}],
+        "measurements": [{"name": "measurement", "config": settings_of_all}],
         "version": "1.0.0",
     }
     text = json.dumps(workspace, default=plain).encode()
@@ -44,20 +57,22 @@ def compiled(spec, config, clip):
         raise exceptions.InvalidModel(error.args[0]) from error
 
 
-def _channel(channel):
+def _channel(channel, custom):
     for sample in channel["samples"]:
         if own := [key for key in ("clip", "normalize") if key in sample]:
             raise exceptions.InvalidModel(f"pyhf has no `{own[0]}` of a single sample, which `{sample['name']}` has")
     samples = [
-        {"name": sample["name"], "data": sample["data"], "modifiers": [_modifier(modifier) for modifier in sample["modifiers"]]}
+        {"name": sample["name"], "data": sample["data"], "modifiers": [_modifier(modifier, custom) for modifier in sample["modifiers"]]}
         for sample in channel["samples"]
     ]
     return {"name": channel["name"], "samples": samples}
 
 
-def _modifier(modifier):
+def _modifier(modifier, custom):
+    if modifier["type"] in custom:
+        return custom[modifier["type"]].formula(modifier)
     if modifier["type"] not in _TYPES:
-        raise exceptions.InvalidModifier(f"{modifier['type']} not among {list(_TYPES)}")
+        raise exceptions.InvalidModifier(f"{modifier['type']} not among {[*_TYPES, *custom]}")
     if own := [key for key in ("interpolation", "scale") if key in modifier]:
         raise exceptions.InvalidModifier(f"pyhf has no `{own[0]}` of a single modifier, which `{modifier['name']}` has")
     return {"name": modifier["name"], "type": modifier["type"], "data": modifier.get("data")}

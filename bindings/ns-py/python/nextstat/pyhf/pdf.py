@@ -30,6 +30,28 @@ def _rounded(values):
     return values.astype(tensorlib.dtypemap["float"]) if tensorlib.precision == "32b" else values
 
 
+def _custom_modifiers(modifier_set):
+    """Returns the types of modifiers beyond HistFactory's, by name.
+
+    Raises
+    ------
+    Unsupported
+        One that is Python code, and not a formula of `experimental.modifiers`.
+    """
+    custom = {}
+    for name, kind in (modifier_set or {}).items():
+        if kind == histfactory_set.get(name):
+            continue
+        # Few models have any: the module is not imported for the others.
+        from .experimental.modifiers import CustomModifier
+
+        if not isinstance(kind, CustomModifier):
+            hint = "`nextstat.pyhf.experimental.modifiers.add_custom_modifier` makes those that are formulas"
+            raise exceptions.Unsupported(f"the modifier `{name}` is Python code, which the engine cannot run; {hint}")
+        custom[name] = kind
+    return custom
+
+
 class _ModelConfig(_ChannelSummaryMixin):
     """What a model says of its parameters, channels and data.
 
@@ -261,6 +283,9 @@ class Model:
     ----------
     spec : dict
         Channels, and settings of parameters, as ``model.json`` has them.
+    modifier_set : dict, optional
+        Types of modifiers: those of HistFactory, or what `experimental.modifiers` returns. The
+        schema has no others, hence ``validate=False``.
     batch_size : int, optional
         How many parameter vectors every call is given at once.
     validate : bool
@@ -286,8 +311,7 @@ class Model:
     """
 
     def __init__(self, spec, modifier_set=None, batch_size=None, validate=True, clip_sample_data=None, clip_bin_data=None, **config_kwargs) -> None:
-        if modifier_set is not None and modifier_set is not histfactory_set:
-            raise exceptions.Unsupported("modifiers of one's own are Python code, which the engine cannot run")
+        self._custom = _custom_modifiers(modifier_set)
         self.batch_size = batch_size
         self.spec = copy.deepcopy(spec)
         self.schema = config_kwargs.pop("schema", "model.json")
@@ -301,7 +325,7 @@ class Model:
         if self._clip != {"samples": None, "bins": None}:
             log.warning(f"Clipping expected data: per bin of each sample below {clip_sample_data}, per bin below {clip_bin_data}")
         self._compile()
-        self._config._read(self._engine, self.spec.get("parameters", []))
+        self._config._read(self._engine, _compile.settings(self.spec, self._custom))
         if poi_name:
             self._config.set_poi(poi_name)
         self.main_model = _MainModel(self)
@@ -310,7 +334,7 @@ class Model:
         self.fullpdf_tv = _tensorviewer_from_sizes(sizes, ["main", "aux"], batch_size)
 
     def _compile(self):
-        self._engine = _compile.compiled(self.spec, self._config, self._clip)
+        self._engine = _compile.compiled(self.spec, self._config, self._clip, self._custom)
         self._floating = _internal.FloatingModel(self._engine)
 
     def __getstate__(self):

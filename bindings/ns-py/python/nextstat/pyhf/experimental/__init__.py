@@ -1,0 +1,1 @@
+"""What pyhf calls experimental: modifiers of one's own."""
