@@ -94,7 +94,7 @@ pub struct WrittenDocument {
 pub(crate) type Writer = fn(&Workspace, &KeptKeys) -> Result<WrittenDocument, Vec<NotRepresentable>>;
 
 /// Returns the text of a workspace as pyhf JSON, with keys that pyhf does not have.
-pub(crate) fn workspace_text(workspace: &Workspace) -> String {
+pub(crate) fn pyhf_text(workspace: &Workspace) -> String {
     let document = pyhf::write_workspace(workspace);
     python_json(&document).unwrap_or_else(|error| unreachable!("all keys are text: {error}"))
 }
@@ -105,7 +105,7 @@ pub(crate) fn write_workspace(
     kept: &KeptKeys,
 ) -> Result<WrittenDocument, Vec<NotRepresentable>> {
     let lost = kept.pointers().map(str::to_owned).collect();
-    Ok(WrittenDocument { text: workspace_text(workspace), lost })
+    Ok(WrittenDocument { text: pyhf_text(workspace), lost })
 }
 
 /// Writes HS3.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::combine::{self, CardOptions, LabelledCard};
 use crate::document_text::DocumentText;
 use crate::error::DocumentError;
-use crate::format::{ReadDocument, ReadRequest, read_document_with, workspace_text};
+use crate::format::{ReadDocument, ReadRequest, pyhf_text, read_document_with};
 use crate::hs3::KeptKeys;
 use crate::kind::DocumentKind;
 use crate::patch::{self, Patch};
@@ -108,7 +108,7 @@ pub struct JoinedCards {
 pub fn join_cards(cards: &[LabelledCard], options: &CardOptions) -> Result<JoinedCards, DocumentError> {
     let combine::ReadCards { whole, channels } = combine::read_joined(cards, options)?;
     let read = ReadDocument::from(whole);
-    Ok(JoinedCards { text: WorkspaceText { bytes: pyhf_text(&read), warnings: read.warnings }, channels })
+    Ok(JoinedCards { text: WorkspaceText { bytes: bytes_as_pyhf(&read), warnings: read.warnings }, channels })
 }
 
 /// Reads a text as [`read_workspace_text`] does, a data card as `card` says.
@@ -129,7 +129,7 @@ pub fn read_workspace_text_with(source: &DocumentSource, card: &CardOptions) -> 
 pub fn workspace_text(bytes: Vec<u8>, request: &ReadRequest<'_>) -> Result<WorkspaceText, DocumentError> {
     Ok(match read_if_converted(&bytes, request)? {
         None => WorkspaceText { bytes, warnings: Vec::new() },
-        Some(read) => WorkspaceText { bytes: pyhf_text(&read), warnings: read.warnings },
+        Some(read) => WorkspaceText { bytes: bytes_as_pyhf(&read), warnings: read.warnings },
     })
 }
 
@@ -145,8 +145,8 @@ fn read_if_converted(bytes: &[u8], request: &ReadRequest<'_>) -> Result<Option<R
     }
 }
 
-fn pyhf_text(read: &ReadDocument) -> Vec<u8> {
-    workspace_text(&read.workspace).into_bytes()
+fn bytes_as_pyhf(read: &ReadDocument) -> Vec<u8> {
+    pyhf_text(&read.workspace).into_bytes()
 }
 
 /// Reads a document, applies the patches, and returns the workspace.
@@ -198,7 +198,7 @@ pub fn load_document_with(
     if request.patches.is_empty() && request.patchset.is_none() {
         return load_unpatched(request, bytes, converted, begin);
     }
-    let bytes = converted.as_ref().map_or(bytes, pyhf_text);
+    let bytes = converted.as_ref().map_or(bytes, bytes_as_pyhf);
     let mut document = pyhf::read_value(&bytes).map_err(|error| DocumentError::from(error).in_file(&name))?;
     if let Some((path, patch_name)) = &request.patchset {
         apply_from_set(&mut document, &bytes, path, patch_name)?;
@@ -221,7 +221,7 @@ fn load_unpatched(
     converted: Option<ReadDocument>,
     begin: impl FnOnce(&DocumentText),
 ) -> Result<LoadedWorkspace, DocumentError> {
-    let document = DocumentText::new(converted.as_ref().map_or(bytes, pyhf_text));
+    let document = DocumentText::new(converted.as_ref().map_or(bytes, bytes_as_pyhf));
     begin(&document);
     let read = match converted {
         Some(read) => Ok(read),
