@@ -420,6 +420,10 @@ fn names_that_a_document_cannot_have_are_refused() {
             "a normfactor with a Gaussian term and the name of the luminosity, `Lumi` \
              (`/channels/0/samples/0/modifiers/0`)",
         ),
+        (
+            changed(|document| document["channels"][0]["samples"][0]["name"] = json!("background")),
+            "a second sample of the channel, called `background` (`/channels/0/samples/1/name`)",
+        ),
         (twice("channels"), "a second channel called `SR` (`/channels/1/name`)"),
         (twice("measurements"), "a second measurement called `search` (`/measurements/1/name`)"),
     ] {

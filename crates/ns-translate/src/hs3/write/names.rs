@@ -149,8 +149,18 @@ fn document_names(workspace: &Workspace, mut taken: TakenNames) -> DocumentNames
     }
 }
 
-/// Notes channels and measurements of one name, of which a document has one each.
+/// Notes channels, samples and measurements of one name, of which a document has one each.
 fn refuse_duplicates(workspace: &Workspace, lacking: &mut Lacking) {
+    for (c, channel) in workspace.channels.iter().enumerate() {
+        let mut seen = HashSet::new();
+        for (s, sample) in channel.samples.iter().enumerate().filter(|(_, sample)| !seen.insert(&sample.name)) {
+            lacking.add(
+                "a second sample of the channel, called",
+                &sample.name,
+                format!("/channels/{c}/samples/{s}/name"),
+            );
+        }
+    }
     let mut seen = HashSet::new();
     for (c, channel) in workspace.channels.iter().enumerate().filter(|(_, channel)| !seen.insert(&channel.name)) {
         lacking.add("a second channel called", &channel.name, format!("/channels/{c}/name"));
