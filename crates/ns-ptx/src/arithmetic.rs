@@ -189,17 +189,24 @@ fn fma_down(a: f32, b: f32, c: f32) -> f32 {
     if is_above && nearest.is_finite() { nearest.next_down() } else { nearest }
 }
 
-/// Computes an operation with a carry of 32 bits; returns the value and the carry.
-pub(crate) fn with_carry(operation: CarryOperation, [a, b, c]: [u64; 3], carry: bool) -> (u64, bool) {
+/// A value of 32 bits, and the carry out of it.
+pub(crate) struct CarriedValue {
+    pub(crate) value: u64,
+    pub(crate) carry: bool,
+}
+
+/// Computes an operation on 32 bits with a carry.
+pub(crate) fn with_carry(operation: CarryOperation, operands: [u64; 3], carry: bool) -> CarriedValue {
     let carry = u64::from(carry);
     let word = Type { kind: Kind::Unsigned, bits: 32 };
+    let [a, b, c] = operands.map(|operand| word.cut(operand));
     let sum = match operation {
         CarryOperation::Add => a + b + carry,
         CarryOperation::Sub => a.wrapping_sub(b).wrapping_sub(carry),
         CarryOperation::MadLow => word.cut(a * b) + c + carry,
         CarryOperation::MadHigh => ((a * b) >> 32) + c + carry,
     };
-    (word.cut(sum), sum >> 32 != 0)
+    CarriedValue { value: word.cut(sum), carry: sum >> 32 != 0 }
 }
 
 /// Returns whether a comparison holds.
@@ -242,6 +249,9 @@ pub(crate) fn convert(to: Type, from: Type, rounding: Rounding, value: u64) -> O
         return integer_to_float(to, from, rounding, value);
     }
     let number = if from.bits == 64 { f64_of(value) } else { f64::from(f32_of(value)) };
+    if number.is_nan() && from.bits == 64 && to.kind != Kind::Float {
+        return Some(1 << (to.bits - 1));
+    }
     let rounded = match rounding {
         Rounding::None | Rounding::Nearest => number,
         Rounding::NearestInteger => number.round_ties_even(),
@@ -258,7 +268,7 @@ pub(crate) fn convert(to: Type, from: Type, rounding: Rounding, value: u64) -> O
     match (to.kind, to.bits) {
         (Kind::Float, 64) => Some(rounded.to_bits()),
         (Kind::Float, 32) => Some(bits_of(rounded as f32)),
-        // The conversions of Rust saturate, as PTX's do.
+        // The conversions of Rust saturate, as PTX's do, and give 0 for a NaN, as PTX's of `.f32`.
         (Kind::Signed, 32) => Some(to.cut(i64::from(rounded as i32) as u64)),
         (Kind::Unsigned, 32) => Some(u64::from(rounded as u32)),
         _ => None,

@@ -74,7 +74,9 @@ impl Decoder<'_> {
         self.body.operand(self.text(index)?, of)
     }
 
+    /// Returns the operands after the first, which are N.
     fn sources<const N: usize>(&self, of: Type) -> Result<[Operand; N], String> {
+        self.require_operands(N + 1)?;
         let mut sources = [Operand::Value(0); N];
         for (index, source) in (1..).zip(&mut sources) {
             *source = self.operand(index, of)?;
@@ -96,7 +98,35 @@ impl Decoder<'_> {
         self.parts.contains(&part)
     }
 
+    fn require_operands(&self, n: usize) -> Result<(), String> {
+        let is_right = self.operands.len() == n;
+        is_right.then_some(()).ok_or_else(|| format!("`{}` has {} operands, not {n}", self.opcode, self.operands.len()))
+    }
+
+    /// Requires that each part between the name and the types is one that is executed.
+    fn require_known_parts(&self) -> Result<(), String> {
+        let known: &[&str] = match self.parts[0] {
+            "add" | "sub" if self.of()?.kind != Kind::Float => &["cc"],
+            "addc" | "subc" => &["cc"],
+            "add" | "sub" | "div" | "sqrt" => &["rn"],
+            "mul" => &["rn", "lo", "hi", "wide"],
+            "mad" | "madc" => &["lo", "hi", "wide", "cc"],
+            "fma" => &["rn", "rm"],
+            "rcp" => &["rn", "approx", "ftz"],
+            "ex2" => &["approx", "ftz"],
+            "cvta" => &["to", "global", "local"],
+            "ld" => &["global", "shared", "local", "param", "nc", "v2", "v4"],
+            "st" => &["global", "shared", "local", "param", "v2", "v4"],
+            // Their own decoders look at each part.
+            "bar" | "cvt" | "setp" | "shfl" => return Ok(()),
+            _ => &[],
+        };
+        let between = self.parts.get(1..self.parts.len() - 1).unwrap_or_default();
+        if between.iter().all(|part| known.contains(part)) { Ok(()) } else { Err(self.unknown()) }
+    }
+
     fn operation(&self) -> Result<Operation, String> {
+        self.require_known_parts()?;
         match self.parts[0] {
             "ret" => Ok(Operation::Return),
             "bar" if self.parts == ["bar", "sync"] && self.operands == ["0"] => Ok(Operation::Barrier),
@@ -122,7 +152,8 @@ impl Decoder<'_> {
         }
         let (of, to) = (self.of()?, self.to()?);
         if let Some(operation) = self.unary() {
-            return Ok(Operation::Unary { operation, of, to, a: self.operand(1, of)? });
+            let [a] = self.sources(of)?;
+            return Ok(Operation::Unary { operation, of, to, a });
         }
         if let Some(operation) = self.binary(of) {
             let may_fuse = of.kind == Kind::Float && !self.has("rn");
@@ -136,7 +167,11 @@ impl Decoder<'_> {
             "selp" => Ternary::Select,
             _ => return Err(self.unknown()),
         };
-        Ok(Operation::Ternary { operation, of, to, operands: self.sources(of)? })
+        let mut operands = self.sources(of)?;
+        if operation == Ternary::MadWide {
+            operands[2] = self.operand(3, Type { bits: 2 * of.bits, ..of })?;
+        }
+        Ok(Operation::Ternary { operation, of, to, operands })
     }
 
     fn unary(&self) -> Option<Unary> {
@@ -194,12 +229,14 @@ impl Decoder<'_> {
             _ => return Err(self.unknown()),
         };
         let is_product = matches!(operation, CarryOperation::MadLow | CarryOperation::MadHigh);
+        self.require_operands(if is_product { 4 } else { 3 })?;
         let third = if is_product { self.operand(3, of)? } else { Operand::Value(0) };
         let operands = [self.operand(1, of)?, self.operand(2, of)?, third];
         Ok(Some(Operation::Carry { operation, to: self.to()?, operands, reads, writes }))
     }
 
     fn mov(&self) -> Result<Operation, String> {
+        self.require_operands(2)?;
         let of = self.of()?;
         let (to, from) = (self.text(0)?, self.text(1)?);
         if let Some(halves) = braced(to) {
@@ -238,6 +275,9 @@ impl Decoder<'_> {
 
     fn compare(&self) -> Result<Operation, String> {
         let of = self.of()?;
+        if self.parts.len() != 3 {
+            return Err(self.unknown());
+        }
         let comparison = match (self.parts.get(1).copied().unwrap_or_default(), of.kind == Kind::Float) {
             ("eq", _) => Comparison::Equal,
             ("ne", _) => Comparison::NotEqual,
@@ -270,6 +310,11 @@ impl Decoder<'_> {
 
     fn load(&self) -> Result<Operation, String> {
         let of = self.of()?;
+        self.require_operands(2)?;
+        // Their sign would have to be extended.
+        if of.kind == Kind::Signed && of.bits < 32 {
+            return Err(self.unknown());
+        }
         let inner = self.address_text(1)?;
         if let (Some(variable), true) = (self.variable(inner)?, self.has("param")) {
             return Ok(Operation::LoadVariable { to: self.to()?, variable });

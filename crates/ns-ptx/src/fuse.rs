@@ -4,14 +4,23 @@ use crate::instruction::{Binary, Operand, Operation, Register, Ternary, Type};
 use crate::parse::{Function, Module};
 use std::collections::HashMap;
 
+/// A module with fused products.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FusedModule {
+    /// The module.
+    pub module: Module,
+    /// How many products were fused with a sum.
+    pub n_fused: usize,
+}
+
 /// Returns `module` with each sum of a product, both without `.rn`, fused with probability one
-/// half, and the number of those that were fused. The same seed fuses the same ones.
+/// half. The same seed fuses the same ones.
 #[must_use]
-pub fn fuse_at_random(module: &Module, seed: u64) -> (Module, usize) {
-    let mut fused = module.clone();
+pub fn fuse_at_random(module: &Module, seed: u64) -> FusedModule {
+    let mut module = module.clone();
     let mut random = Random(seed);
-    let n_fused = fused.functions.iter_mut().map(|function| fuse(function, &mut random)).sum();
-    (fused, n_fused)
+    let n_fused = module.functions.iter_mut().map(|function| fuse(function, &mut random)).sum();
+    FusedModule { module, n_fused }
 }
 
 /// Splitmix64.

@@ -7,7 +7,7 @@ use crate::memory::{LOCAL, View, address_of};
 use crate::parse::{Function, Module};
 
 /// What a register, and memory of a lane, holds before it is written.
-const GARBAGE: u64 = 0xdead_beef_dead_beef;
+const GARBAGE: u64 = 0xdead_beef;
 
 /// What a lane does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +51,13 @@ struct Frame {
     result: Option<usize>,
 }
 
+/// The place of an instruction in a module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) function: usize,
+    pub(crate) instruction: usize,
+}
+
 /// A lane.
 #[derive(Debug)]
 pub(crate) struct Lane {
@@ -61,6 +68,12 @@ pub(crate) struct Lane {
     pub(crate) local: Vec<u8>,
     frames: Vec<Frame>,
     carry: bool,
+}
+
+/// A value, and the register that it is for.
+struct Computed {
+    to: Register,
+    value: u64,
 }
 
 /// An instruction that must not be executed, with its line.
@@ -87,9 +100,9 @@ impl Lane {
         self.local.resize(local + local_bytes, 0xff);
     }
 
-    /// Returns the place of the instruction that the lane waits at: its function and its number.
-    pub(crate) fn place(&self) -> Option<[usize; 2]> {
-        self.frames.last().map(|frame| [frame.function, frame.at])
+    /// Returns the place of the instruction that the lane waits at.
+    pub(crate) fn place(&self) -> Option<Place> {
+        self.frames.last().map(|frame| Place { function: frame.function, instruction: frame.at })
     }
 
     /// Returns the line of the next instruction.
@@ -197,29 +210,38 @@ impl Lane {
         view: &mut View<'_, '_>,
     ) -> Result<(), String> {
         match operation {
-            Operation::Branch { target } => {
-                if let Some(frame) = self.frames.last_mut() {
-                    frame.at = *target as usize;
-                }
-                return Ok(());
-            }
-            Operation::Return => {
-                self.leave(module);
-                return Ok(());
-            }
-            Operation::Barrier => {
-                self.state = State::AtBarrier;
-                return Ok(());
-            }
+            Operation::Branch { target } => self.jump(*target as usize),
+            Operation::Return => self.leave(module),
+            Operation::Barrier => self.state = State::AtBarrier,
             &Operation::Shuffle { to, found, value, mask, clamp, members } => {
                 let [value, mask, clamp, members] = self.read_all(frame, [value, mask, clamp, members]);
                 self.state = State::AtShuffle(Shuffle { to, found, value, mask, clamp, members });
-                return Ok(());
             }
             Operation::Call { function, arguments, result } => {
                 self.call(module, frame, *function as usize, arguments, *result);
-                return Ok(());
             }
+            _ => {
+                self.access_or_compute(frame, operation, view)?;
+                self.next();
+            }
+        }
+        Ok(())
+    }
+
+    fn jump(&mut self, target: usize) {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.at = target;
+        }
+    }
+
+    /// Executes what ends with the next instruction.
+    fn access_or_compute(
+        &mut self,
+        frame: Frame,
+        operation: &Operation,
+        view: &mut View<'_, '_>,
+    ) -> Result<(), String> {
+        match operation {
             Operation::Load { space, of, to, address } => {
                 let mut address = self.address(frame, *address);
                 require_aligned(address, to.len() * of.bytes())?;
@@ -237,61 +259,57 @@ impl Lane {
                     address += of.bytes() as u64;
                 }
             }
-            _ => self.compute(frame, operation)?,
+            &Operation::StoreVariable { variable, from } => {
+                self.variables[frame.variables + variable as usize] = self.read(frame, from);
+            }
+            &Operation::Unpack { low, high, from, bits } => {
+                let (value, mask) = (self.read(frame, from), (1 << bits) - 1);
+                self.set(low, value & mask);
+                self.set(high, (value >> bits) & mask);
+            }
+            _ => {
+                let computed = self.computed(frame, operation);
+                let unknown = || format!("{operation:?} is not known for this type, or divides by zero");
+                let Computed { to, value } = computed.ok_or_else(unknown)?;
+                self.set(to, value);
+            }
         }
-        self.next();
         Ok(())
     }
 
-    /// Executes what concerns registers only.
-    fn compute(&mut self, frame: Frame, operation: &Operation) -> Result<(), String> {
-        let unknown = || format!("{operation:?} is not known for this type, or divides by zero");
+    /// Returns what an operation on registers gives; None where its type has no such operation.
+    fn computed(&mut self, frame: Frame, operation: &Operation) -> Option<Computed> {
         let (to, value) = match *operation {
             Operation::Move { to, from } => (to, self.read(frame, from)),
-            Operation::Unpack { low, high, from, bits } => {
-                let value = self.read(frame, from);
-                let mask = (1 << bits) - 1;
-                self.set(low, value & mask);
-                (high, (value >> bits) & mask)
-            }
             Operation::Pack { to, low, high, bits } => {
                 let [low, high] = self.read_all(frame, [low, high]);
                 (to, low | (high << bits))
             }
-            Operation::Unary { operation, of, to, a } => {
-                (to, unary(operation, of, self.read(frame, a)).ok_or_else(unknown)?)
-            }
+            Operation::Unary { operation, of, to, a } => (to, unary(operation, of, self.read(frame, a))?),
             Operation::Binary { operation, of, to, operands, .. } => {
                 let [a, b] = self.read_all(frame, operands);
-                (to, binary(operation, of, a, b).ok_or_else(unknown)?)
+                (to, binary(operation, of, a, b)?)
             }
             Operation::Ternary { operation, of, to, operands } => {
-                (to, ternary(operation, of, self.read_all(frame, operands)).ok_or_else(unknown)?)
+                (to, ternary(operation, of, self.read_all(frame, operands))?)
             }
             Operation::Carry { operation, to, operands, reads, writes } => {
-                let (value, carry) = with_carry(operation, self.read_all(frame, operands), reads && self.carry);
-                if writes {
-                    self.carry = carry;
-                }
-                (to, value)
+                let carried = with_carry(operation, self.read_all(frame, operands), reads && self.carry);
+                self.carry = if writes { carried.carry } else { self.carry };
+                (to, carried.value)
             }
             Operation::Compare { comparison, of, to, operands } => {
                 let [a, b] = self.read_all(frame, operands);
                 (to, u64::from(compare(comparison, of, a, b)))
             }
             Operation::Convert { to_type, from_type, rounding, to, from } => {
-                (to, convert(to_type, from_type, rounding, self.read(frame, from)).ok_or_else(unknown)?)
+                (to, convert(to_type, from_type, rounding, self.read(frame, from))?)
             }
             Operation::InsertBits { of, to, operands } => (to, insert_bits(of, self.read_all(frame, operands))),
             Operation::LoadVariable { to, variable } => (to, self.variables[frame.variables + variable as usize]),
-            Operation::StoreVariable { variable, from } => {
-                self.variables[frame.variables + variable as usize] = self.read(frame, from);
-                return Ok(());
-            }
-            _ => return Err(unknown()),
+            _ => return None,
         };
-        self.set(to, value);
-        Ok(())
+        Some(Computed { to, value })
     }
 
     fn call(&mut self, module: &Module, caller: Frame, function: usize, arguments: &[u32], result: Option<u32>) {

@@ -33,7 +33,7 @@ pub mod parse;
 pub mod recording;
 
 pub use coverage::{BlockCount, Coverage};
-pub use fuse::fuse_at_random;
+pub use fuse::{FusedModule, fuse_at_random};
 pub use launch::{LaneOrder, Outcome, Violation, run};
 pub use parse::{Module, ParseError};
 pub use recording::{Argument, Recording};

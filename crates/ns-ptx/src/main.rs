@@ -6,13 +6,14 @@
 //!   its magnitude; 1e-12 unless given. NaN is equal to NaN.
 //! - `--may-differ KERNEL=COUNT`: so many of its launches may differ, and are reported.
 //! - `--fuse SEED`: with products and sums fused at random.
-//! - `--least-coverage PERCENT`: of the basic blocks of the kernels that were launched.
+//! - `--least-coverage PERCENT`: of the basic blocks of the module.
 //!
-//! Prints a line for each kernel; exit code 1 where something differs or faults.
+//! Prints a line for each kernel; exit code 1 where something differs, violates a rule, or where no
+//! recording is of a kernel of the module.
 
 use ns_ptx::recording::reals;
 use ns_ptx::{Argument, Coverage, LaneOrder, Module, Outcome, Recording, fuse_at_random, run};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -25,7 +26,8 @@ const TOLERANCE: f64 = 1e-12;
 struct Options {
     module: PathBuf,
     recordings: Vec<PathBuf>,
-    scratch: HashSet<(String, usize)>,
+    /// Indices of arguments by kernel.
+    scratch: HashMap<String, HashSet<usize>>,
     tolerances: HashMap<String, f64>,
     may_differ: HashMap<String, usize>,
     fuse: Option<u64>,
@@ -64,7 +66,7 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Options, Failure> 
         match word.as_str() {
             "--scratch" => {
                 let (kernel, index) = of_kernel(&value()?)?;
-                options.scratch.insert((kernel, index.parse()?));
+                options.scratch.entry(kernel).or_default().insert(index.parse()?);
             }
             "--tolerance" => {
                 let (kernel, tolerance) = of_kernel(&value()?)?;
@@ -95,15 +97,17 @@ fn replay(options: &Options) -> Result<bool, Failure> {
     let text = std::fs::read_to_string(&options.module)?;
     let mut module = Module::parse(&text)?;
     if let Some(seed) = options.fuse {
-        let (fused, n_fused) = fuse_at_random(&module, seed);
-        println!("{n_fused} products fused with sums, seed {seed}");
-        module = fused;
+        let fused = fuse_at_random(&module, seed);
+        println!("{} products fused with sums, seed {seed}", fused.n_fused);
+        module = fused.module;
     }
     let mut coverage = Coverage::new(&module);
     let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
+    let mut others = BTreeSet::new();
     for path in &options.recordings {
         let recording = Recording::read(&std::fs::read(path)?).map_err(|e| format!("`{}`: {e}", path.display()))?;
         if module.kernel(&recording.kernel).is_none() {
+            others.insert(recording.kernel);
             continue;
         }
         let tally = tallies.entry(recording.kernel.clone()).or_default();
@@ -119,7 +123,10 @@ fn replay(options: &Options) -> Result<bool, Failure> {
             }
         }
     }
-    let agree = report(&tallies, &options.may_differ);
+    if !others.is_empty() {
+        println!("not in this module: {}", others.into_iter().collect::<Vec<_>>().join(", "));
+    }
+    let agree = report(&tallies, &options.may_differ) && !tallies.is_empty();
     Ok(report_coverage(&module, &coverage, &tallies, options.least_coverage) && agree)
 }
 
@@ -130,7 +137,7 @@ fn compare(options: &Options, recording: &Recording, outcome: &Outcome, name: &s
     let tolerance = options.tolerances.get(&recording.kernel).copied().unwrap_or(TOLERANCE);
     for (index, (argument, bytes)) in recording.arguments.iter().zip(&outcome.buffers).enumerate() {
         let Argument::Written { after, .. } = argument else { continue };
-        if options.scratch.contains(&(recording.kernel.clone(), index)) {
+        if options.scratch.get(&recording.kernel).is_some_and(|indices| indices.contains(&index)) {
             continue;
         }
         let [is, should_be] = [bytes, after].map(|bytes| reals(bytes, recording.real_bytes));
@@ -177,7 +184,7 @@ fn report(tallies: &BTreeMap<String, Tally>, may_differ: &HashMap<String, usize>
     tallies.iter().all(|(kernel, tally)| tally.n_faults == 0 && tally.differing.len() <= most(kernel))
 }
 
-/// Prints how many basic blocks were executed of kernels that were launched, and of what they call.
+/// Prints how many basic blocks were executed of each function of the module.
 fn report_coverage(
     module: &Module,
     coverage: &Coverage,

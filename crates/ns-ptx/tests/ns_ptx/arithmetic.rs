@@ -1,7 +1,7 @@
 //! Compares instructions with what Rust computes.
 
 use super::launch;
-use ns_ptx::{Argument, Coverage, LaneOrder, Module, Recording, fuse_at_random};
+use ns_ptx::{Argument, Coverage, FusedModule, LaneOrder, Module, Recording, fuse_at_random};
 
 /// Executes `body`, which leaves its result in `%rd0`, and returns the bits.
 fn bits(body: &str) -> u64 {
@@ -70,6 +70,7 @@ fn integers_wrap_shift_and_extend() {
     assert_eq!(word("mul.lo.s32 %r1, -7, 9;"), (-63_i32) as u32);
     assert_eq!(bits("mul.wide.s32 %rd0, -7, 9;"), (-63_i64) as u64);
     assert_eq!(bits("mul.wide.u32 %rd0, -7, 9;"), u64::from((-7_i32) as u32) * 9);
+    assert_eq!(bits("mad.wide.u32 %rd0, 3, 5, -8;"), 7);
     assert_eq!(word("shr.s32 %r1, -8, 40;"), u32::MAX);
     assert_eq!(word("shr.u32 %r1, -8, 40;"), 0);
     assert_eq!(word("shl.b32 %r1, 1, 31;"), 1 << 31);
@@ -88,6 +89,8 @@ fn conversions_round_and_saturate() {
     assert_eq!(to_integer("rni.s32", -3.5), (-4_i32) as u32);
     assert_eq!(to_integer("rzi.u32", 3.9), 3);
     assert_eq!(to_integer("rzi.u32", -1.0), 0);
+    assert_eq!(to_integer("rzi.u32", f64::NAN), 1 << 31);
+    assert_eq!(word(&format!("cvt.rni.s32.f32 %r1, {};", f32_constant(f32::NAN))), 0);
     assert_eq!(double(&format!("cvt.rmi.f64.f64 %fd0, {};", f64_constant(-1.5))), -2.0);
     assert_eq!(double("cvt.rn.f64.s32 %fd0, -3;"), -3.0);
     assert_eq!(single(&format!("cvt.sat.f32.f32 %f0, {};", f32_constant(1.5))), 1.0);
@@ -130,11 +133,11 @@ fn lanes_of_a_warp_exchange_values() {
 
 #[test]
 fn a_fused_product_has_one_rounding() {
-    // (1 + ε)² - 1 is 2ε with a rounded product, 2ε + ε² with a fused one.
-    let (x, one) = (f64_constant(1.0 + f64::EPSILON), f64_constant(1.0));
+    // (1 + ε)(1 - ε) - 1 is 0 with a rounded product, -ε² with a fused one.
+    let [x, y, one] = [1.0 + f64::EPSILON, 1.0 - f64::EPSILON, 1.0].map(f64_constant);
     let body = format!(
         "mov.f64 %fd1, {x};
-	mul.f64 %fd2, %fd1, %fd1;
+	mul.f64 %fd2, %fd1, {y};
 	sub.f64 %fd3, %fd2, {one};
 	st.global.f64 [%rd1], %fd3;"
     );
@@ -149,10 +152,10 @@ fn a_fused_product_has_one_rounding() {
     };
     let mut found = [false; 2];
     for seed in 0..20 {
-        let (fused, n_fused) = fuse_at_random(&module, seed);
+        let FusedModule { module: fused, n_fused } = fuse_at_random(&module, seed);
         let outcome = ns_ptx::run(&fused, &recording, LaneOrder::Ascending, &mut Coverage::new(&fused));
         let bytes = outcome.expect("no fault").buffers.swap_remove(0);
-        let expected = 2.0 * f64::EPSILON + n_fused as f64 * f64::EPSILON * f64::EPSILON;
+        let expected = -(n_fused as f64) * f64::EPSILON * f64::EPSILON;
         assert_eq!(f64::from_le_bytes(bytes.try_into().expect("8 bytes")), expected);
         found[n_fused] = true;
     }
@@ -163,6 +166,19 @@ fn a_fused_product_has_one_rounding() {
 fn what_is_unknown_is_an_error_with_its_line() {
     let error = Module::parse(&super::text("vote.sync.any.pred %p1, %p2, -1;")).expect_err("unknown");
     assert_eq!(error.to_string(), "line 20: `vote.sync.any.pred` is not an instruction that is known here");
+    for instruction in [
+        "add.rz.f64 %fd1, %fd2, %fd3",
+        "add.sat.f32 %f1, %f2, %f3",
+        "mul.ftz.f32 %f1, %f2, %f3",
+        "fma.rn.ftz.f32 %f1, %f2, %f3, %f4",
+        "min.NaN.f64 %fd1, %fd2, %fd3",
+        "setp.lt.and.f64 %p1, %fd1, %fd2, %p2",
+        "add.f64 %fd1, %fd2, %fd3, %fd4",
+        "ld.global.volatile.u32 %r1, [%rd1]",
+        "ld.global.s16 %rs1, [%rd1]",
+    ] {
+        assert!(Module::parse(&super::text(&format!("{instruction};"))).is_err(), "{instruction}");
+    }
     let error = Module::parse(&super::text("mov.u32 %r99, 1;")).expect_err("unknown");
     assert_eq!(error.to_string(), "line 20: `%r99` is not a register");
     assert!(Module::parse(&super::text("bra $L__nowhere;")).is_err());
