@@ -6,7 +6,7 @@
 
 use ns_compute::CpuLikelihood;
 use ns_core::curvature::{Curvature, CurvatureStructure};
-use ns_core::{Data, DataLikelihood, Likelihood, SearchLikelihood};
+use ns_core::{Data, DataLikelihood, Likelihood, LimitKinks, SearchLikelihood};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -58,6 +58,10 @@ impl Likelihood for CancellableLikelihood {
             return f64::INFINITY;
         }
         self.inner.nll_and_curvature(params, gradient, curvature)
+    }
+
+    fn kinks(&mut self, params: &[f64], out: &mut LimitKinks) {
+        self.inner.kinks(params, out);
     }
 }
 

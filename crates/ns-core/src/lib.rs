@@ -44,8 +44,8 @@
 //!   (terms of auxiliary data), [`expected`] (λ), [`likelihood`], [`sensitivity`] (derivatives of
 //!   yields), [`nonlinearity`] (where second minima can be).
 //! * Numbers: [`scalar`] (dual numbers), [`taylor`] (derivatives along a line), [`double_double`].
-//! * Interfaces: [`curvature`] (shapes of second derivatives), [`templates`] (histograms as
-//!   inputs), [`batch`] (accelerators).
+//! * Interfaces: [`curvature`] (shapes of second derivatives), [`kinks`] (where first ones jump),
+//!   [`templates`] (histograms as inputs), [`batch`] (accelerators).
 
 pub mod batch;
 pub mod check;
@@ -57,6 +57,7 @@ pub mod double_double;
 pub mod expected;
 pub mod formula;
 pub mod interpolate;
+pub mod kinks;
 pub mod likelihood;
 pub mod model;
 pub mod nonlinearity;
@@ -77,6 +78,7 @@ pub mod yield_rules;
 pub use compile::{CompileError, CompileOptions, PoiChoice, compile};
 pub use constraint::Constraint;
 pub use curvature::{Arrowhead, Curvature, CurvatureStructure, GaussNewton, Partition};
+pub use kinks::{LimitKink, LimitKinks};
 pub use likelihood::{DataLikelihood, Likelihood, SearchLikelihood};
 pub use model::{BinPlace, Data, Model};
 pub use parameters::Parameters;

@@ -8,15 +8,16 @@ use crate::curvature::{Curvature, CurvatureStructure};
 use crate::double_double::DoubleDouble;
 use crate::expected::{expected_aux, expected_main};
 use crate::interpolate::Jet;
+use crate::kinks::LimitKinks;
 use crate::model::{BinPlace, Data, Model};
 use crate::poisson::{derivatives, half_deviance, log_normaliser};
 use crate::scalar::{HyperDual, Scalar};
 
 /// A negative log-likelihood of P parameters, with derivatives.
 ///
-/// These five methods are all that a minimiser needs. A search for the lowest of several minima
-/// also needs [`SearchLikelihood`], whose methods have defaults: `impl SearchLikelihood for
-/// MyLikelihood {}` is enough.
+/// These methods are all that a minimiser needs, and the last one has a default. A search for the
+/// lowest of several minima also needs [`SearchLikelihood`], whose methods have defaults: `impl
+/// SearchLikelihood for MyLikelihood {}` is enough.
 ///
 /// A point outside the domain of the model gives +∞ with a zero gradient, and no error: minimisers
 /// step there and must be able to step back.
@@ -36,6 +37,15 @@ pub trait Likelihood {
     /// Returns -ln L at `params` (P), and writes its gradient to `gradient` (P) and second-order
     /// information to `curvature`, whose variant selects the kind.
     fn nll_and_curvature(&mut self, params: &[f64], gradient: &mut [f64], curvature: &mut Curvature) -> f64;
+
+    /// Writes the kinks of -ln L near `params` (P), where it is finite, to `out`. Costs little at
+    /// the point of the last call that returned a gradient.
+    ///
+    /// The default has none. A likelihood that has kinks and does not tell of them is still
+    /// minimised, but slowly where a minimum lies on one.
+    fn kinks(&mut self, _params: &[f64], out: &mut LimitKinks) {
+        out.clear();
+    }
 }
 
 /// What a search for the lowest of several minima asks of a likelihood beyond its derivatives.

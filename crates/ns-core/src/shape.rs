@@ -64,6 +64,8 @@ pub struct ShapePoint {
     /// C, and 1 where it is no limit or 0.
     clipped: Vec<f64>,
     is_free: Vec<f64>,
+    /// P (w), if there is a limit.
+    unlimited: Vec<f64>,
     /// ∂C/∂i (n × w).
     derivatives: Vec<f64>,
     /// R A_i and l_i (n × w); the latter are empty without factors.
@@ -76,6 +78,17 @@ pub struct ShapePoint {
     scale: f64,
     sum: f64,
     relative: Vec<f64>,
+}
+
+/// A bin of a template near its limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NearLimit {
+    /// The bin, counted inside the channel.
+    pub bin: usize,
+    /// P less the limit.
+    pub value: f64,
+    /// C less the limit: the same where it is positive, and else 0.
+    pub excess: f64,
 }
 
 /// Memory for [`Shape::each_second`].
@@ -219,6 +232,9 @@ impl Shape {
 
     fn limit<const DERIVATIVES: bool>(&self, out: &mut ShapePoint) {
         let Some(limit) = self.clip else { return };
+        if DERIVATIVES {
+            out.unlimited.copy_from_slice(&out.values);
+        }
         for bin in 0..self.n_bins {
             if out.values[bin] < limit {
                 out.values[bin] = limit;
@@ -284,6 +300,41 @@ impl Shape {
         }
     }
 
+    /// Returns `true` if a limit may replace the values of bins.
+    #[must_use]
+    pub fn is_limited(&self) -> bool {
+        self.clip.is_some()
+    }
+
+    /// Calls `visit` with each bin whose P is near its limit at the point `at`, which was evaluated
+    /// with derivatives: a change of all parameters by `reach` may take it there.
+    pub fn each_near_limit(&self, at: &ShapePoint, reach: f64, mut visit: impl FnMut(NearLimit)) {
+        let Some(limit) = self.clip else { return };
+        for bin in 0..self.n_bins {
+            let value = at.unlimited[bin] - limit;
+            let speed: f64 = (0..self.params.len()).map(|slot| self.unlimited_rate(at, slot, bin).abs()).sum();
+            if value.abs() <= reach * speed {
+                visit(NearLimit { bin, value, excess: at.clipped[bin] - limit });
+            }
+        }
+    }
+
+    /// Returns ∂P/∂i in a bin, also where C is a limit.
+    #[must_use]
+    pub fn unlimited_rate(&self, at: &ShapePoint, slot: usize, bin: usize) -> f64 {
+        let cell = slot * self.width + bin;
+        let relative = at.logarithmic.get(cell).map_or(0.0, |rate| at.unlimited[bin] * rate);
+        at.shifted[cell] + relative
+    }
+
+    /// Returns s, and V / Σ C, which is zero without a sum to keep: Σ_b v_b S_b changes by s (v_b -
+    /// V / Σ C) with C of a bin. `weights` is v, one for each bin.
+    #[must_use]
+    pub fn scale_and_mean(&self, at: &ShapePoint, weights: &[f64]) -> [f64; 2] {
+        let sum = || weights.iter().zip(&at.clipped).map(|(v, c)| v * c).sum::<f64>();
+        [at.scale, if self.is_scaled(at) { sum() / at.sum } else { 0.0 }]
+    }
+
     /// Returns Σ_b u_b ∂²P_b/∂i∂j; u is zero where C is a limit.
     fn second(&self, at: &ShapePoint, u: &[f64], i: usize, j: usize) -> f64 {
         let mut sum = 0.0;
@@ -312,6 +363,7 @@ impl ShapePoint {
             jacobian: matrix.clone(),
             clipped: row.clone(),
             is_free: row.clone(),
+            unlimited: if shape.clip.is_some() { row.clone() } else { Vec::new() },
             derivatives: matrix.clone(),
             shifted: matrix.clone(),
             logarithmic: if shape.scalings.is_empty() { Vec::new() } else { matrix.clone() },

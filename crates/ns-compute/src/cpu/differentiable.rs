@@ -14,7 +14,7 @@ use ns_core::curvature::{Curvature, CurvatureStructure};
 use ns_core::taylor::Taylor;
 use ns_core::templates::choice::YieldSource;
 use ns_core::templates::{self, JointDirection, LineExpansion, ParameterLine};
-use ns_core::{Data, DataLikelihood, Inputs, Likelihood, Model, SearchLikelihood, TemplateLikelihood};
+use ns_core::{Data, DataLikelihood, Inputs, Likelihood, LimitKinks, Model, SearchLikelihood, TemplateLikelihood};
 use std::sync::Arc;
 
 /// A [`CpuLikelihood`] whose chosen templates can be replaced, with derivatives with respect to
@@ -182,6 +182,10 @@ impl Likelihood for DifferentiableSession {
 
     fn nll_and_curvature(&mut self, params: &[f64], gradient: &mut [f64], curvature: &mut Curvature) -> f64 {
         self.likelihood.nll_and_curvature(params, gradient, curvature)
+    }
+
+    fn kinks(&mut self, params: &[f64], out: &mut LimitKinks) {
+        self.likelihood.kinks(params, out);
     }
 }
 

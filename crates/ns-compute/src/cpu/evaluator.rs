@@ -4,6 +4,7 @@ use super::channel::{PointTerms, Site, TileWork, tiles};
 use super::exact::SecondDerivatives;
 use super::gram::GramMatrix;
 use super::isa::{self, InstructionSet, Isa, VectorBody, dispatch};
+use super::limits::{LimitWork, PoissonTerms};
 use super::moves::{MAX_MOVES, MovedTerms};
 use super::plan::{ChannelPlan, ModelPlan, TILE};
 use super::pull_back::{ExtendedOutput, PullBack};
@@ -11,7 +12,7 @@ use super::terms;
 use ns_core::curvature::{Arrowhead, Curvature, CurvatureStructure, GaussNewton};
 use ns_core::derived::DerivativeOrder;
 use ns_core::likelihood::each_move;
-use ns_core::{Data, DataLikelihood, Likelihood, Model, SearchLikelihood};
+use ns_core::{Data, DataLikelihood, Likelihood, LimitKinks, Model, SearchLikelihood};
 use std::sync::Arc;
 
 /// -ln L of one data set, evaluated on the CPU. Cheap to clone and to give other data. Allocates
@@ -65,6 +66,7 @@ struct Scratch {
     second: [f64; TILE],
     gram: GramMatrix,
     sums: SecondDerivatives,
+    limits: LimitWork,
 }
 
 impl CpuLikelihood {
@@ -84,6 +86,7 @@ impl CpuLikelihood {
             second: [0.0; TILE],
             gram: GramMatrix::new(plan.partition.n_global()),
             sums: SecondDerivatives::new(&plan),
+            limits: LimitWork::default(),
         };
         let constant = terms::constants(&plan.terms, data);
         let pull_back = (!plan.derived.is_empty()).then(|| Box::new(PullBack::new(&plan)));
@@ -262,6 +265,28 @@ impl Likelihood for CpuLikelihood {
         };
         self.differentiate(params, gradient, output)
     }
+
+    fn kinks(&mut self, params: &[f64], out: &mut LimitKinks) {
+        out.clear();
+        if !self.plan.has_limits {
+            return;
+        }
+        let Some(mut pull_back) = self.pull_back.take() else {
+            if self.scratch.limits.at != params {
+                self.nll_and_grad(params, &mut vec![0.0; params.len()]);
+            }
+            return out.clone_from(&self.scratch.limits.kinks);
+        };
+        let plan = Arc::clone(&self.plan);
+        if pull_back.set(&plan, params, DerivativeOrder::Gradients) {
+            let (extended, gradient) = pull_back.output();
+            if self.scratch.limits.at != extended {
+                self.differentiate(extended, gradient, Output::Gradient);
+            }
+            pull_back.kinks(&plan, &self.scratch.limits.kinks, out);
+        }
+        self.pull_back = Some(pull_back);
+    }
 }
 
 impl SearchLikelihood for CpuLikelihood {
@@ -293,6 +318,7 @@ impl SearchLikelihood for CpuLikelihood {
 
     fn set_floor(&mut self, floor: Option<f64>) -> bool {
         self.floor = floor;
+        self.scratch.limits.at.clear();
         true
     }
 }
@@ -325,6 +351,7 @@ impl DataLikelihood for CpuLikelihood {
     fn set_data(&mut self, data: &Data) {
         self.data.main.copy_from_slice(&data.main);
         self.data.aux.copy_from_slice(&data.aux);
+        self.scratch.limits.at.clear();
         self.constant = terms::constants(&self.plan.terms, &self.data);
     }
 }
@@ -408,8 +435,11 @@ impl VectorBody for Differentiate<'_> {
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) -> f64 {
         let Self { plan, data, constant, floor, scratch, params, gradient, mut output } = self;
-        let Scratch { point, work, first, second, gram, sums } = scratch;
+        let Scratch { point, work, first, second, gram, sums, limits } = scratch;
         point.set::<I, true>(isa, plan, params);
+        if plan.has_limits {
+            limits.begin(plan, params);
+        }
         if matches!(output, Output::Exact(_)) {
             sums.clear();
         }
@@ -426,6 +456,9 @@ impl VectorBody for Differentiate<'_> {
                 }
                 terms::derivatives(observed, lambda, floor, first, second);
                 add_gradient(site, work, first, gradient);
+                if plan.has_limits {
+                    limits.add_tile(site, work, first, PoissonTerms { data, floor });
+                }
                 match &mut output {
                     Output::Gradient => {}
                     Output::Rows(rows) => set_factor_rows(site, work, second, rows),
@@ -438,6 +471,9 @@ impl VectorBody for Differentiate<'_> {
             }
             if let Output::Exact(out) = &mut output {
                 sums.finish(plan, channel, point, params, out);
+            }
+            if plan.has_limits {
+                limits.add_templates(plan, channel, point, PoissonTerms { data, floor });
             }
         }
         finish(plan, data, gram, params, gradient, &mut output);
@@ -504,7 +540,11 @@ pub(crate) fn rates(site: Site<'_>, work: &TileWork, direction: &[f64], out: &mu
 
 /// Iterates over parameter and slot of each local parameter of a bin, counted inside the channel.
 #[inline(always)]
-fn locals<'a>(plan: &'a ModelPlan, channel: &ChannelPlan, bin: usize) -> impl Iterator<Item = (usize, usize)> + 'a {
+pub(super) fn locals<'a>(
+    plan: &'a ModelPlan,
+    channel: &ChannelPlan,
+    bin: usize,
+) -> impl Iterator<Item = (usize, usize)> + 'a {
     let start = channel.first_local + bin * channel.n_slots;
     let params = &plan.partition.local[start..start + channel.n_slots];
     params.iter().enumerate().map(|(slot, &param)| (param as usize, slot))

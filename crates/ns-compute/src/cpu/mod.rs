@@ -17,6 +17,7 @@ mod evaluator;
 mod exact;
 mod factors;
 mod gram;
+mod limits;
 mod moves;
 pub(crate) mod plan;
 mod pull_back;

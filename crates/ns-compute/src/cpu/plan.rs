@@ -77,8 +77,10 @@ pub struct ModelPlan {
     /// The lowest yields of samples and of their sums.
     pub(crate) clip_samples: Option<f64>,
     pub(crate) clip_bins: Option<f64>,
-    /// Whether the model has any of [`ns_core::yield_rules`].
+    /// Whether the model has any of [`ns_core::yield_rules`], and whether templates or sums have
+    /// limits.
     pub(crate) has_rules: bool,
+    pub(crate) has_limits: bool,
 }
 
 /// A channel's place in the tables.
@@ -220,6 +222,7 @@ impl ModelPlan {
             clip_samples: model.rules.clip_samples,
             clip_bins: model.rules.clip_bins,
             has_rules: !model.rules.is_empty(),
+            has_limits: model.rules.clip_bins.is_some() || model.rules.shapes.iter().any(|rule| rule.clip.is_some()),
             partition,
         };
         for channel in 0..model.channels.len() {

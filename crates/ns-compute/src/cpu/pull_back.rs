@@ -8,6 +8,7 @@
 //! blocks stay as they are.
 
 use super::plan::ModelPlan;
+use ns_core::LimitKinks;
 use ns_core::curvature::{Arrowhead, GaussNewton};
 use ns_core::derived::{DerivativeOrder, DerivedPoint};
 use ns_core::formula::Tape;
@@ -80,6 +81,25 @@ impl PullBack {
         let (own, by_derived) = self.gradient.split_at(plan.n_params);
         gradient.copy_from_slice(own);
         self.point.pull_back(&plan.derived, by_derived, gradient);
+    }
+
+    /// Adds `kinks` of the extended point to `out`.
+    pub(crate) fn kinks(&self, plan: &ModelPlan, kinks: &LimitKinks, out: &mut LimitKinks) {
+        let mut rates = vec![0.0; plan.n_params];
+        let mut by_derived = vec![0.0; plan.n_extended - plan.n_params];
+        for kink in kinks.iter() {
+            by_derived.fill(0.0);
+            rates.fill(0.0);
+            for (&param, rate) in kink.params.iter().zip(kink.rates) {
+                match (param as usize).checked_sub(plan.n_params) {
+                    None => rates[param as usize] += rate,
+                    Some(d) => by_derived[d] += rate,
+                }
+            }
+            self.point.pull_back(&plan.derived, &by_derived, &mut rates);
+            let rates = rates.iter().enumerate().filter(|(_, rate)| **rate != 0.0);
+            out.push(kink.value, kink.weight, rates.map(|(param, rate)| (param as u32, *rate)));
+        }
     }
 
     /// Writes the factors of the Gauss-Newton matrix to `out`.

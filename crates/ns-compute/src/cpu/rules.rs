@@ -9,11 +9,13 @@
 use super::channel::{NEGLIGIBLE, PointTerms, Site, Tile, TileRows, TileWork, add_yields, flush_tiny};
 use super::exact::Target;
 use super::isa::Isa;
+use super::limits::sum_rates;
 use super::nonzero;
 use super::plan::{BinFactorTarget, ChannelPlan, ModelPlan, TILE};
-use ns_core::Arrowhead;
 use ns_core::shape::{Shape, ShapePoint, ShapeScratch};
 use ns_core::yield_rules::{McStat, TemplateErrors};
+use ns_core::{Arrowhead, LimitKinks};
+use std::mem::take;
 
 /// A template with a shape, and where its derivatives go.
 #[derive(Debug, Clone)]
@@ -79,6 +81,9 @@ pub(crate) struct SumWork {
     roots: TileRows,
     /// E_i, one row per column of the channel, for one uncertainty after the other.
     rates: TileRows,
+    /// The bins whose sums a limit replaces, and these sums without it, with their derivatives.
+    pub(super) limited_bins: Vec<usize>,
+    pub(super) limited: LimitKinks,
 }
 
 impl SumWork {
@@ -87,7 +92,12 @@ impl SumWork {
             let size = |c: &ChannelPlan| n_rows(c) * c.width.min(TILE);
             TileRows::with_capacity(plan.channels.iter().map(size).max().unwrap_or(0))
         };
-        Self { roots: rows(|c| c.mc_stats.len()), rates: rows(|c| c.mc_stats.len() * c.columns.len()) }
+        Self {
+            roots: rows(|c| c.mc_stats.len()),
+            rates: rows(|c| c.mc_stats.len() * c.columns.len()),
+            limited_bins: Vec::new(),
+            limited: LimitKinks::default(),
+        }
     }
 }
 
@@ -169,10 +179,18 @@ impl TileWork {
         }
         flush_tiny(&mut self.lambda[..tile.width]);
         let Some(limit) = plan.clip_bins else { return };
-        for bin in (0..tile.len).filter(|&bin| self.lambda[bin] < limit).collect::<Vec<_>>() {
+        let (mut bins, mut limited) = (take(&mut self.sums.limited_bins), take(&mut self.sums.limited));
+        bins.clear();
+        limited.clear();
+        for bin in (0..tile.len).filter(|&bin| self.lambda[bin] < limit) {
+            bins.push(bin);
+            limited.push(self.lambda[bin] - limit, 0.0, sum_rates(site, self, bin));
+        }
+        for &bin in &bins {
             self.lambda[bin] = limit;
             self.forget(channel, bin);
         }
+        (self.sums.limited_bins, self.sums.limited) = (bins, limited);
     }
 
     /// Adds ν E of uncertainty `k` of the channel and its derivatives.
@@ -210,7 +228,7 @@ impl TileWork {
         let factors = scales.map(|s| (s.column, 1.0 / nonzero(params[s.param as usize])));
         let normsys = template.normsys.clone().map(|e| (plan.normsys[e].column, point.factors.log_derivative[e]));
         for (column, u) in factors.chain(normsys) {
-            let SumWork { roots, rates } = &mut self.sums;
+            let SumWork { roots, rates, .. } = &mut self.sums;
             let row = rates.row_mut(k * channel.columns.len() + column as usize);
             for ((rate, root), error) in row.iter_mut().zip(roots.row(k)).zip(&part.errors[tile.start..]).take(tile.len)
             {

@@ -5,8 +5,10 @@ use ns_compute::{BatchDataSet, BatchDataSets, CpuBatch, CpuLikelihood};
 use ns_core::curvature::{Arrowhead, Curvature, GaussNewton};
 use ns_core::interpolate::Interpolation;
 use ns_core::likelihood::{nll, nll_hyperdual};
-use ns_core::{Likelihood, Model, SearchLikelihood, expected};
+use ns_core::spec::ModifierData;
+use ns_core::{Likelihood, LimitKinks, Model, SearchLikelihood, expected};
 use ns_testkit::random::{self, Random, Shape};
+use ns_testkit::small::{one_channel, sample};
 use ns_testkit::{assert_all_close, assert_close};
 use proptest::prelude::*;
 
@@ -84,5 +86,87 @@ proptest! {
         let mut point = points[0].clone();
         point[0] = 0.3;
         prop_assert_eq!(moved[0], [likelihood.nll_and_grad(&point, &mut gradient), gradient[0]]);
+    }
+}
+
+/// Goes from `params` to kink `k` of those near it by Newton steps along its normal. Returns the
+/// kinks there, or `None` where the list has changed on the way.
+fn on_kink(likelihood: &mut CpuLikelihood, params: &mut [f64], k: usize) -> Option<LimitKinks> {
+    let mut kinks = LimitKinks::default();
+    likelihood.kinks(params, &mut kinks);
+    let (n_kinks, which) = (kinks.len(), kinks.get(k).params.to_vec());
+    for _ in 0..30 {
+        let kink = kinks.get(k);
+        let square: f64 = kink.rates.iter().map(|rate| rate * rate).sum();
+        let step = -kink.value / square;
+        kink.params.iter().zip(kink.rates).for_each(|(&param, rate)| params[param as usize] += step * rate);
+        likelihood.kinks(params, &mut kinks);
+        if kinks.len() != n_kinks || kinks.get(k).params != which {
+            return None;
+        }
+    }
+    (kinks.get(k).value.abs() < 1e-12 * size(params)).then_some(kinks)
+}
+
+/// Returns the derivative of -ln L along `direction` (P), that much beside `params` (P).
+fn derivative(likelihood: &mut CpuLikelihood, params: &[f64], direction: &[f64], distance: f64) -> f64 {
+    let beside: Vec<f64> = params.iter().zip(direction).map(|(x, d)| x + distance * d).collect();
+    let mut gradient = vec![0.0; params.len()];
+    likelihood.nll_and_grad(&beside, &mut gradient);
+    gradient.iter().zip(direction).map(|(g, d)| g * d).sum()
+}
+
+#[test]
+fn derivatives_jump_by_the_weights_of_kinks() {
+    let mut n_checked = 0;
+    for seed in 0..400 {
+        let model = random::model(seed, Shape::YIELD_RULES, Interpolation::default());
+        let mut likelihood = CpuLikelihood::new(&model);
+        let params = random::point(&model.parameters, &mut Random::new(seed ^ 5), 1.0);
+        let mut kinks = LimitKinks::default();
+        likelihood.kinks(&params, &mut kinks);
+        for k in 0..kinks.len() {
+            let mut at = params.clone();
+            let Some(there) = on_kink(&mut likelihood, &mut at, k) else { continue };
+            // Where two kinks meet, both jump.
+            let is_alone = (0..there.len()).all(|other| other == k || there.get(other).value.abs() > 1e-4);
+            if !is_alone || !likelihood.nll(&at).is_finite() {
+                continue;
+            }
+            let kink = there.get(k);
+            let square: f64 = kink.rates.iter().map(|rate| rate * rate).sum();
+            let mut normal = vec![0.0; at.len()];
+            kink.params.iter().zip(kink.rates).for_each(|(&param, rate)| normal[param as usize] = rate / square);
+            let [above, below] = [1e-7, -1e-7].map(|distance| derivative(&mut likelihood, &at, &normal, distance));
+            assert_close(above - below, kink.weight, 1e-4 * (1.0 + above.abs().max(below.abs())), "jump");
+            n_checked += 1;
+        }
+    }
+    assert!(n_checked > 60, "{n_checked} kinks");
+}
+
+#[test]
+fn kinks_are_those_of_bins_that_can_reach_their_limit() {
+    // 2 (1 - α) + 3 ν in the first bin, and much more in the second.
+    let shift = ModifierData::HistoSys { lo_data: vec![4.0, 60.0], hi_data: vec![0.0, 40.0] };
+    let statistical = ("stat", ModifierData::McStat(vec![3.0, 5.0]));
+    let samples = vec![
+        sample("b", &[2.0, 50.0], &[("a", shift), statistical]),
+        sample("s", &[0.0, 1.0], &[("mu", ModifierData::NormFactor)]),
+    ];
+    let mut model = one_channel(samples, &[0.0, 50.0]);
+    model.rules.clip_bins = Some(1e-9);
+    let mut likelihood = CpuLikelihood::new(&model);
+    let index = |name: &str| model.parameters.index_of(name).expect("a parameter");
+    let (a, nu) = (index("a"), model.parameters.names.iter().position(|name| name.contains("bin0")).expect("ν"));
+    let mut point = model.parameters.init.clone();
+    let mut kinks = LimitKinks::default();
+    for (alpha, value) in [(0.25, 1.5), (1.25, -0.5)] {
+        point[a] = alpha;
+        likelihood.kinks(&point, &mut kinks);
+        assert_eq!(kinks.len(), 1, "{kinks:?}");
+        let kink = kinks.get(0);
+        assert_close(kink.value, value - 1e-9, 1e-14, "excess");
+        assert_eq!((kink.weight, kink.params, kink.rates), (1.0, &[a as u32, nu as u32][..], &[-2.0, 3.0][..]));
     }
 }
