@@ -4,13 +4,15 @@
 //! Far away the Gauss-Newton matrix D + JᵀJ is positive definite and its steps are good; near the
 //! minimum the exact Hessian makes convergence quadratic. Both are damped as Levenberg and
 //! Marquardt do (Marquardt, SIAM J. Appl. Math. 11 (1963) 431) when a step promises more than it
-//! keeps. Bounds are an active set inside each step (`step`). Kinks are handled as bounds that a
-//! step may reach but not cross (`kinks`). No finite differences, no line searches, no randomness.
+//! keeps. Bounds are an active set inside each step (`step`). Kinks at zero are handled as bounds
+//! that a step may reach but not cross (`kinks`); those where limits replace yields are part of the
+//! model of a step (`valleys`). No finite differences, no line searches, no randomness.
 
 mod kinks;
 mod newton;
 mod step;
 mod system;
+mod valleys;
 
 pub use newton::Minimizer;
 
@@ -95,7 +97,8 @@ pub struct Minimum {
     pub params: Vec<f64>,
     /// -ln L there.
     pub nll: f64,
-    /// Its gradient there (P).
+    /// Its gradient there (P). On a kink of limited yields, where each side has its own, that
+    /// between the two that vanishes along the free parameters.
     pub gradient: Vec<f64>,
     /// The estimated distance ½ gᵀH⁻¹g to the minimum in -ln L.
     pub edm: f64,

@@ -2,11 +2,11 @@
 //! chord steps.
 
 use super::kinks;
-use super::step::{BoundStatus, Step};
+use super::step::{BoundStatus, Step, StepProblem};
 use super::system::{MatrixKind, System};
 use super::{Domain, MinimizeOptions, Minimum, Outcome};
-use ns_core::Likelihood;
 use ns_core::curvature::CurvatureStructure;
+use ns_core::{Likelihood, LimitKinks};
 
 /// Below this estimated distance (in -ln L) the exact Hessian is used.
 const EXACT_BELOW: f64 = 4.0;
@@ -61,6 +61,9 @@ pub struct Minimizer {
     damping: Vec<f64>,
     /// The domain, or the part of it that a step may use.
     orthant: Domain,
+    /// The kinks of limited yields near the last point with curvature, and whether that is `x`.
+    limit_kinks: LimitKinks,
+    knows_kinks: bool,
     /// Whether the last minimisation ended with the undamped factor of an exact Hessian.
     has_factor: bool,
     /// Whether to stop near what looks like a saddle point, so that the search can leave it;
@@ -145,6 +148,8 @@ impl Minimizer {
             scale: vec![1.0; n],
             damping: zeros(),
             orthant: Domain::default(),
+            limit_kinks: LimitKinks::default(),
+            knows_kinks: false,
             has_factor: false,
             stops_at_saddles: false,
         }
@@ -283,6 +288,9 @@ impl Minimizer {
     fn finish(&mut self, progress: &Progress, outcome: Outcome) -> Minimum {
         self.has_factor =
             outcome == Outcome::Converged && progress.damping == 0.0 && self.system.kind() == MatrixKind::Exact;
+        if outcome == Outcome::Converged {
+            self.step.valleys.push(&self.limit_kinks, &mut self.gradient);
+        }
         Minimum {
             // -0 served as the lower side of a kink; it is 0 to everybody else.
             params: self.x.iter().map(|&x| x + 0.0).collect(),
@@ -307,10 +315,17 @@ impl Minimizer {
         progress.evaluations += 1;
         let curvature = self.system.select(kind);
         let value = likelihood.nll_and_curvature(&self.x, &mut self.gradient, curvature);
+        self.find_kinks(likelihood);
         if kind == MatrixKind::GaussNewton && value.is_finite() {
             self.rescale(domain);
         }
         value
+    }
+
+    /// Finds the kinks of limited yields near `self.x`.
+    fn find_kinks<L: Likelihood + ?Sized>(&mut self, likelihood: &mut L) {
+        likelihood.kinks(&self.x, &mut self.limit_kinks);
+        self.knows_kinks = true;
     }
 
     /// Chooses the side of every parameter that is on a kink; whether one went through.
@@ -355,8 +370,17 @@ impl Minimizer {
         for (damping, scale) in self.damping.iter_mut().zip(&self.scale) {
             *damping = progress.damping.max(least) * scale;
         }
-        let (x, g) = (&self.x, &self.gradient);
-        if self.step.compute(&mut self.system, x, g, &self.orthant, &self.damping).is_err() {
+        if !self.knows_kinks {
+            self.find_kinks(likelihood);
+        }
+        let problem = StepProblem {
+            x: &self.x,
+            g: &self.gradient,
+            domain: &self.orthant,
+            damping: &self.damping,
+            kinks: &self.limit_kinks,
+        };
+        if self.step.compute(&mut self.system, problem).is_err() {
             return self.not_positive_definite(likelihood, domain, progress);
         }
         progress.edm = self.step.predicted_decrease(&mut self.system, &self.gradient, &self.damping);
@@ -364,6 +388,9 @@ impl Minimizer {
         let exact = self.system.kind() == MatrixKind::Exact;
         if exact && undamped && progress.rests() {
             return Next::Stop(Outcome::Converged);
+        }
+        if exact && undamped && self.step.valleys.has_any() {
+            return self.step_to_kinks(likelihood, domain, options, progress);
         }
         if exact && undamped && progress.edm.abs() < CHORD_BELOW {
             return self.chord(likelihood, domain, options, progress);
@@ -450,6 +477,25 @@ impl Minimizer {
         if progress.damping > MAX_DAMPING { Next::Stop(Outcome::Stalled) } else { Next::Continue }
     }
 
+    /// Takes a step that ends on kinks or crosses some, unless it leads nowhere: then the minimum
+    /// is on kinks.
+    ///
+    /// The step gains ½ pᵀHp, and Σ λ d of the distances d of the kinks, which rounding leaves.
+    fn step_to_kinks<L: Likelihood + ?Sized>(
+        &mut self,
+        likelihood: &mut L,
+        domain: &Domain,
+        options: &MinimizeOptions,
+        progress: &mut Progress,
+    ) -> Next {
+        let approach = self.step.valleys.approach();
+        if approach > noise(progress.nll) || progress.edm - approach > options.tolerance {
+            return self.take_step(likelihood, domain, progress);
+        }
+        let moved = self.settle(likelihood, MatrixKind::Exact, domain, progress);
+        if moved { Next::Continue } else { Next::Stop(Outcome::Converged) }
+    }
+
     /// Takes Newton steps with the factor at hand and new gradients, as long as they gain enough.
     fn chord<L: Likelihood + ?Sized>(
         &mut self,
@@ -473,6 +519,7 @@ impl Minimizer {
             let stalled = self.trial == self.x;
             std::mem::swap(&mut self.x, &mut self.trial);
             std::mem::swap(&mut self.gradient, &mut self.trial_gradient);
+            self.knows_kinks = false;
             progress.nll = nll;
             let last = progress.edm;
             let inside = self.chord_step();
@@ -501,6 +548,7 @@ impl Minimizer {
             self.trial_gradient[i] = if self.step.free[i] { -self.gradient[i] } else { 0.0 };
         }
         self.system.solve(&self.trial_gradient, &mut self.step.p);
+        self.step.valleys.clear();
         (0..self.x.len()).all(|i| match self.step.status[i] {
             BoundStatus::Free => (domain.lower[i]..=domain.upper[i]).contains(&(self.x[i] + self.step.p[i])),
             BoundStatus::Fixed => true,

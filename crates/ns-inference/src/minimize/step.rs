@@ -3,11 +3,13 @@
 //! min gᵀp + ½ pᵀ(H + Λ)p subject to lower ≤ x + p ≤ upper, by a primal-dual active set
 //! (Hintermüller, Ito and Kunisch, SIAM J. Optim. 13 (2002) 865): parameters whose step leaves the
 //! box are put on the bound, those whose multiplier has the wrong sign are released, until nothing
-//! changes.
+//! changes. Kinks add Σ w max(0, ∓c - ∇c·p), the upper sign above their limits (`valleys`).
 
 use super::Domain;
 use super::system::System;
+use super::valleys::Valleys;
 use crate::linear::NotPositiveDefinite;
+use ns_core::LimitKinks;
 
 /// Which side of the box a parameter is fixed at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +18,19 @@ pub(super) enum BoundStatus {
     Fixed,
     Lower,
     Upper,
+}
+
+/// The quadratic model of a step, beside the matrix: where it begins and may lead (each P).
+#[derive(Clone, Copy)]
+pub(super) struct StepProblem<'a> {
+    /// The point, and the gradient there.
+    pub(super) x: &'a [f64],
+    pub(super) g: &'a [f64],
+    pub(super) domain: &'a Domain,
+    /// Λ.
+    pub(super) damping: &'a [f64],
+    /// The kinks near the point.
+    pub(super) kinks: &'a LimitKinks,
 }
 
 /// A step with the memory to compute it (each P).
@@ -33,6 +48,8 @@ pub(super) struct Step {
     bound_step: Vec<f64>,
     /// Whether no parameter was moved onto a bound.
     is_interior: bool,
+    /// The kinks that the step reaches.
+    pub(super) valleys: Valleys,
 }
 
 /// The active set is found in a few rounds or not at all; then one bound at a time, which always
@@ -51,6 +68,7 @@ impl Step {
             rhs: zeros(),
             bound_step: zeros(),
             is_interior: false,
+            valleys: Valleys::default(),
         }
     }
 
@@ -69,50 +87,39 @@ impl Step {
         }
     }
 
-    /// Computes the step from `x` with gradient `g` and damping Λ.
-    pub(super) fn compute(
-        &mut self,
-        system: &mut System,
-        x: &[f64],
-        g: &[f64],
-        domain: &Domain,
-        damping: &[f64],
-    ) -> Result<(), NotPositiveDefinite> {
+    /// Computes the step.
+    pub(super) fn compute(&mut self, system: &mut System, problem: StepProblem<'_>) -> Result<(), NotPositiveDefinite> {
+        let StepProblem { x, g, domain, .. } = problem;
         self.guess(x, g, domain);
         for _ in 0..ROUNDS {
-            self.solve(system, x, g, domain, damping)?;
+            self.solve(system, problem)?;
             let fixed = self.fix_violators(x, domain);
-            let released = self.release_all(system, g, damping);
+            let released = self.release_all(system, problem);
             if !fixed && !released {
                 return Ok(());
             }
         }
-        self.compute_one_by_one(system, x, g, domain, damping)
+        self.compute_one_by_one(system, problem)
     }
 
     /// Returns the same by a primal active set: every round moves downhill inside the box and
     /// changes one bound, so it cannot go round in circles.
-    fn compute_one_by_one(
-        &mut self,
-        system: &mut System,
-        x: &[f64],
-        g: &[f64],
-        domain: &Domain,
-        damping: &[f64],
-    ) -> Result<(), NotPositiveDefinite> {
+    fn compute_one_by_one(&mut self, system: &mut System, problem: StepProblem<'_>) -> Result<(), NotPositiveDefinite> {
+        let StepProblem { x, g, domain, .. } = problem;
         self.guess(x, g, domain);
         let mut inside = vec![0.0; x.len()];
         for _ in 0..MOST_CHANGES {
-            self.solve(system, x, g, domain, damping)?;
+            self.solve(system, problem)?;
             if self.fix_first_violator(x, domain, &mut inside) {
                 continue;
             }
             inside.copy_from_slice(&self.p);
-            if !self.release_worst(system, g, damping) {
+            if !self.release_worst(system, problem) {
                 return Ok(());
             }
         }
         self.p.copy_from_slice(&inside);
+        self.valleys.measure(problem.kinks, &self.p);
         self.is_interior = false;
         Ok(())
     }
@@ -138,14 +145,8 @@ impl Step {
         true
     }
 
-    fn solve(
-        &mut self,
-        system: &mut System,
-        x: &[f64],
-        g: &[f64],
-        domain: &Domain,
-        damping: &[f64],
-    ) -> Result<(), NotPositiveDefinite> {
+    fn solve(&mut self, system: &mut System, problem: StepProblem<'_>) -> Result<(), NotPositiveDefinite> {
+        let StepProblem { x, g, domain, damping, kinks } = problem;
         let mut moved = false;
         for i in 0..x.len() {
             self.free[i] = self.status[i] == BoundStatus::Free;
@@ -172,6 +173,7 @@ impl Step {
                 self.p[i] = self.bound_step[i];
             }
         }
+        self.valleys.bend(system, kinks, &self.free, &mut self.p);
         Ok(())
     }
 
@@ -194,9 +196,9 @@ impl Step {
 
     /// Releases fixed parameters that the quadratic model would rather have inside. Returns whether
     /// there were any.
-    fn release_all(&mut self, system: &mut System, g: &[f64], damping: &[f64]) -> bool {
+    fn release_all(&mut self, system: &mut System, problem: StepProblem<'_>) -> bool {
         let mut any = false;
-        self.each_wrong_multiplier(system, g, damping, |_, _, status| {
+        self.each_wrong_multiplier(system, problem, |_, _, status| {
             *status = BoundStatus::Free;
             any = true;
         });
@@ -204,9 +206,9 @@ impl Step {
     }
 
     /// Releases the one whose release gains most. Returns whether there was one.
-    fn release_worst(&mut self, system: &mut System, g: &[f64], damping: &[f64]) -> bool {
+    fn release_worst(&mut self, system: &mut System, problem: StepProblem<'_>) -> bool {
         let mut worst: Option<(usize, f64)> = None;
-        self.each_wrong_multiplier(system, g, damping, |i, multiplier, _| {
+        self.each_wrong_multiplier(system, problem, |i, multiplier, _| {
             if multiplier.abs() > worst.map_or(0.0, |(_, most)| most) {
                 worst = Some((i, multiplier.abs()));
             }
@@ -222,10 +224,10 @@ impl Step {
     fn each_wrong_multiplier(
         &mut self,
         system: &mut System,
-        g: &[f64],
-        damping: &[f64],
+        problem: StepProblem<'_>,
         mut visit: impl FnMut(usize, f64, &mut BoundStatus),
     ) {
+        let StepProblem { g, damping, kinks, .. } = problem;
         if !self
             .status
             .iter()
@@ -235,6 +237,7 @@ impl Step {
             return;
         }
         system.multiply(&self.p, &mut self.product);
+        self.valleys.push(kinks, &mut self.product);
         for i in (0..g.len()).filter(|&i| !self.free[i]) {
             let multiplier = g[i] + self.product[i] + damping[i] * self.p[i];
             let wrong = match self.status[i] {
@@ -251,13 +254,20 @@ impl Step {
     /// Returns the decrease of -ln L that the undamped quadratic model promises for this step:
     /// -gᵀp - ½ pᵀHp.
     ///
-    /// Where nothing was put on a bound, (H + Λ)p = -g gives it without a product: -½ gᵀp + ½ pᵀΛp.
+    /// Where nothing was put on a bound, (H + Λ)p = -g + Σ λa gives it without a product: -½ gᵀp +
+    /// ½ pᵀΛp, and what kinks add.
     pub(super) fn predicted_decrease(&mut self, system: &mut System, g: &[f64], damping: &[f64]) -> f64 {
         if self.is_interior {
-            return 0.5 * (0..g.len()).map(|i| self.p[i] * (damping[i] * self.p[i] - g[i])).sum::<f64>();
+            let smooth = 0.5 * (0..g.len()).map(|i| self.p[i] * (damping[i] * self.p[i] - g[i])).sum::<f64>();
+            return if self.valleys.is_empty() {
+                smooth
+            } else {
+                smooth - self.valleys.push_along() - self.valleys.rise()
+            };
         }
         system.multiply(&self.p, &mut self.product);
-        -(0..g.len()).map(|i| self.p[i] * (g[i] + 0.5 * self.product[i])).sum::<f64>()
+        let smooth = -(0..g.len()).map(|i| self.p[i] * (g[i] + 0.5 * self.product[i])).sum::<f64>();
+        if self.valleys.is_empty() { smooth } else { smooth - self.valleys.rise() }
     }
 
     /// Returns ½ gᵀH⁻¹g over the free parameters: the decrease that a step without damping promises

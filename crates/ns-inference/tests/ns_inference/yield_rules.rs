@@ -5,11 +5,13 @@ use ns_compute::CpuLikelihood;
 use ns_core::expected::expected_main;
 use ns_core::likelihood::nll;
 use ns_core::sensitivity::{DerivativeColumns, SumDerivatives, complete_sum, derivatives};
+use ns_core::spec::{ModifierData, Sample};
 use ns_core::{CompileOptions, DataLikelihood, Likelihood, Model, compile};
 use ns_inference::toys::{AuxTreatment, Ensemble, ToySampler, ToySource};
-use ns_inference::{FitOptions, Problem, fit};
+use ns_inference::{FitOptions, FitResult, Problem, fit};
 use ns_testkit::assert_close;
 use ns_testkit::random::{self, Random, Shape};
+use ns_testkit::small::{one_channel, sample};
 use ns_translate::pyhf;
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -133,4 +135,112 @@ fn toys_fluctuate_the_data_of_statistical_uncertainties() {
     let mut likelihood = CpuLikelihood::new(&model);
     likelihood.set_data(&data);
     assert!(likelihood.nll(&params).is_finite());
+}
+
+/// Combine's lowest content of a bin.
+const LOWEST: f64 = 1e-9;
+
+fn shift(lo: &[f64], hi: &[f64]) -> ModifierData {
+    ModifierData::HistoSys { lo_data: lo.to_vec(), hi_data: hi.to_vec() }
+}
+
+fn clipped(mut sample: Sample) -> Sample {
+    sample.template.clip = Some(LOWEST);
+    sample
+}
+
+fn fitted(model: &Model, options: &FitOptions) -> FitResult {
+    fit(&mut Problem::new(model, &mut CpuLikelihood::new(model), options))
+}
+
+/// Checks that a fit has converged in few steps to -ln L above `constant`, where `values` are.
+fn check_minimum(model: &Model, values: &[(&str, f64)], above: f64) {
+    let result = fitted(model, &FitOptions::default());
+    assert!(result.converged && result.projected_gradient < 1e-9, "{result:?}");
+    assert!(result.n_evaluations < 60, "{} evaluations", result.n_evaluations);
+    for (name, value) in values {
+        let index = model.parameters.index_of(name).expect("a parameter");
+        assert_close(result.bestfit[index], *value, 1e-7, name);
+    }
+    let at_start = nll(model, &model.observed, &model.parameters.init);
+    assert_close(result.nll - at_start, above, 1e-9, "-ln L");
+}
+
+#[test]
+fn a_minimum_where_a_template_is_cut_off_is_found_in_few_steps() {
+    // Nothing is seen in the second bin, where 3 (1 + a) are expected: a gains by falling to -1,
+    // and no more beyond.
+    let b = clipped(sample("b", &[10.0, 3.0], &[("a", shift(&[10.0, 0.0], &[10.0, 6.0]))]));
+    let s = sample("s", &[1.0, 0.0], &[("mu", ModifierData::NormFactor)]);
+    check_minimum(&one_channel(vec![b, s], &[11.0, 0.0]), &[("a", -1.0), ("mu", 1.0)], 0.5 - 3.0);
+}
+
+#[test]
+fn a_minimum_on_a_surface_of_two_parameters_is_found() {
+    // 3 + 3 a + 1.5 c vanish nearest to zero at a = -0.8 and c = -0.4.
+    let shifts = [("a", shift(&[10.0, 0.0], &[10.0, 6.0])), ("c", shift(&[10.0, 1.5], &[10.0, 4.5]))];
+    let b = clipped(sample("b", &[10.0, 3.0], &shifts));
+    let s = sample("s", &[1.0, 0.0], &[("mu", ModifierData::NormFactor)]);
+    let expected = [("a", -0.8), ("c", -0.4), ("mu", 1.0)];
+    check_minimum(&one_channel(vec![b, s], &[11.0, 0.0]), &expected, 0.4 - 3.0);
+}
+
+#[test]
+fn a_minimum_where_a_sum_is_cut_off_is_found() {
+    // λ = 2 + 4 ν ends at ν = -½, at less cost than the two events.
+    let b = sample("b", &[10.0, 2.0], &[("stat", ModifierData::McStat(vec![0.0, 4.0]))]);
+    let s = sample("s", &[1.0, 0.0], &[("mu", ModifierData::NormFactor)]);
+    let mut model = one_channel(vec![b, s], &[11.0, 0.0]);
+    model.rules.clip_bins = Some(LOWEST);
+    let nu = model.parameters.names.iter().find(|name| name.ends_with("bin1")).expect("of the second bin").clone();
+    check_minimum(&model, &[(&nu, -0.5), ("mu", 1.0)], 0.125 - 2.0);
+}
+
+#[test]
+fn a_kink_beyond_the_minimum_does_not_hold_it() {
+    // With a derivative of ½ the minimum is at a = -½, above the kink.
+    let b = clipped(sample("b", &[10.0, 0.5], &[("a", shift(&[10.0, 0.0], &[10.0, 1.0]))]));
+    let s = sample("s", &[1.0, 0.0], &[("mu", ModifierData::NormFactor)]);
+    check_minimum(&one_channel(vec![b, s], &[11.0, 0.0]), &[("a", -0.5), ("mu", 1.0)], -0.125);
+}
+
+#[test]
+fn no_point_near_a_minimum_of_normalised_templates_is_lower() {
+    let mut n_kinked = 0;
+    for seed in 0..40 {
+        let mut random = Random::new(seed);
+        let nominal: Vec<f64> = (0..6).map(|_| random.between(0.5, 4.0)).collect();
+        // One parameter for each bin, which takes away all of it at -1, and one for all.
+        let of_bin = |bin: usize| -> (String, ModifierData) {
+            let (mut lo, mut hi) = (nominal.clone(), nominal.clone());
+            (lo[bin], hi[bin]) = (0.0, 2.0 * nominal[bin]);
+            (format!("bin_{bin}"), shift(&lo, &hi))
+        };
+        let mut shifts: Vec<(String, ModifierData)> = (0..6).map(of_bin).collect();
+        let tilt = |sign: f64| -> Vec<f64> {
+            (0..6).map(|bin| nominal[bin] * (1.0 + sign * 0.06 * (bin as f64 - 2.5))).collect()
+        };
+        shifts.push(("tilt".to_owned(), shift(&tilt(-1.0), &tilt(1.0))));
+        let shifts: Vec<(&str, ModifierData)> =
+            shifts.iter().map(|(name, data)| (name.as_str(), data.clone())).collect();
+        let mut b = clipped(sample("b", &nominal, &shifts));
+        b.template.normalize = true;
+        let s = sample("s", &[0.1, 0.1, 0.1, 0.1, 0.1, 3.0], &[("mu", ModifierData::NormFactor)]);
+        let observed: Vec<f64> = (0..6).map(|bin| if bin % 2 == 0 { 0.0 } else { random.below(5) as f64 }).collect();
+        let model = one_channel(vec![b, s], &observed);
+        let mut likelihood = CpuLikelihood::new(&model);
+        let result = fitted(&model, &FitOptions::default());
+        assert!(result.converged, "seed {seed}: {:?}", result.warnings);
+        let value = |name: &str| result.bestfit[model.parameters.index_of(name).expect("a parameter")];
+        let rest = |bin: usize| 1.0 + value(&format!("bin_{bin}")) + 0.06 * value("tilt") * (bin as f64 - 2.5);
+        n_kinked += usize::from((0..6).any(|bin| rest(bin).abs() < 1e-6));
+        for k in 0..400 {
+            let size = 0.1_f64.powi(k % 6);
+            let beside: Vec<f64> = result.bestfit.iter().map(|x| x + size * random.between(-0.5, 0.5)).collect();
+            let inside = beside.iter().zip(&model.parameters.lower).all(|(x, lower)| x >= lower);
+            let value = likelihood.nll(&beside);
+            assert!(!inside || value >= result.nll - 1e-12, "seed {seed}: {value} is below {}", result.nll);
+        }
+    }
+    assert!(n_kinked > 10, "{n_kinked} minima on kinks");
 }
