@@ -1,4 +1,8 @@
 //! Adds JᵀWJ to an arrowhead matrix: rows of √W·J are collected and multiplied many at a time.
+//!
+//! Rows over all global parameters make large products of several channels; rows over the columns
+//! of one channel make small ones without zeros, which are faster where many parameters act in few
+//! channels. The sums differ in the last bits, so each model has one of the two.
 
 use super::channel::{Tile, TileWork};
 use super::plan::ChannelPlan;
@@ -15,11 +19,15 @@ pub(crate) struct GramMatrix {
     n_global: usize,
     n_rows: usize,
     rows: Vec<f64>,
+    /// Whether rows are over the columns of one channel.
+    by_channel: bool,
+    /// The product of rows over the columns of a channel, column by column.
+    product: Vec<f64>,
 }
 
 impl GramMatrix {
-    pub(crate) fn new(n_global: usize) -> Self {
-        Self { n_global, n_rows: 0, rows: Vec::new() }
+    pub(crate) fn new(n_global: usize, by_channel: bool) -> Self {
+        Self { n_global, n_rows: 0, rows: Vec::new(), by_channel, product: Vec::new() }
     }
 
     /// Adds the bins of a tile: `second` is W = n/λ² of each bin.
@@ -31,6 +39,9 @@ impl GramMatrix {
         second: &[f64],
         out: &mut Arrowhead,
     ) {
+        if self.by_channel {
+            return self.add_tile_of_channel(channel, tile, work, second, out);
+        }
         for (bin, &weight) in second.iter().enumerate().take(tile.len) {
             if weight == 0.0 {
                 continue;
@@ -45,7 +56,47 @@ impl GramMatrix {
             }
             let start = (self.n_rows - 1) * self.n_global;
             let row = &self.rows[start..start + self.n_global];
-            add_local_rows(channel, tile.start + bin, |slot| root * work.local_jacobian.row(slot)[bin], row, out);
+            let couple = |coupling: &mut [f64], value: f64| {
+                coupling.iter_mut().zip(row).for_each(|(coupling, global)| *coupling += value * global);
+            };
+            add_local_rows(channel, tile.start + bin, |slot| root * work.local_jacobian.row(slot)[bin], couple, out);
+        }
+    }
+
+    /// Adds the bins of a tile by a product over the columns of its channel.
+    fn add_tile_of_channel(
+        &mut self,
+        channel: &ChannelPlan,
+        tile: Tile,
+        work: &TileWork,
+        second: &[f64],
+        out: &mut Arrowhead,
+    ) {
+        let n_columns = channel.columns.len();
+        self.rows.clear();
+        for (bin, &weight) in second.iter().enumerate().take(tile.len).filter(|(_, weight)| **weight != 0.0) {
+            let root = weight.sqrt();
+            let start = self.rows.len();
+            self.rows.extend((0..n_columns).map(|column| root * work.jacobian.row(column)[bin]));
+            let row = &self.rows[start..];
+            let couple = |coupling: &mut [f64], value: f64| {
+                let columns = channel.columns.iter().zip(row);
+                columns.for_each(|(&position, global)| coupling[position as usize] += value * global);
+            };
+            add_local_rows(channel, tile.start + bin, |slot| root * work.local_jacobian.row(slot)[bin], couple, out);
+        }
+        if self.rows.is_empty() {
+            return;
+        }
+        self.product.clear();
+        self.product.resize(n_columns * n_columns, 0.0);
+        add_product(&self.rows, n_columns, &mut self.product);
+        for (j, column) in self.product.chunks_exact(n_columns).enumerate() {
+            // Positions are ascending, so that this stays in the lower triangle.
+            let target = &mut out.global[channel.columns[j] as usize * self.n_global..][..self.n_global];
+            for (&position, value) in channel.columns.iter().zip(column).skip(j) {
+                target[position as usize] += value;
+            }
         }
     }
 
@@ -72,17 +123,28 @@ impl GramMatrix {
         if n == 0 || g == 0 {
             return;
         }
-        let rows = MatRef::from_row_major_slice(&self.rows[..n * g], n, g);
-        let target = MatMut::from_column_major_slice_mut(&mut out.global, g, g);
-        let (lower, full) = (BlockStructure::TriangularLower, BlockStructure::Rectangular);
-        matmul(target, lower, Accum::Add, rows.transpose(), full, rows, full, 1.0, Par::Seq);
+        add_product(&self.rows[..n * g], g, &mut out.global);
     }
 }
 
+/// Adds the lower triangle of RᵀR to `out`, column by column; `rows` is R, row by row.
+fn add_product(rows: &[f64], n_columns: usize, out: &mut [f64]) {
+    let rows = MatRef::from_row_major_slice(rows, rows.len() / n_columns, n_columns);
+    let target = MatMut::from_column_major_slice_mut(out, n_columns, n_columns);
+    let (lower, full) = (BlockStructure::TriangularLower, BlockStructure::Rectangular);
+    matmul(target, lower, Accum::Add, rows.transpose(), full, rows, full, 1.0, Par::Seq);
+}
+
 /// Adds the rank-one contribution of one bin to the rows of its local parameters; `local(slot)` is
-/// √W ∂λ/∂γ.
-fn add_local_rows(channel: &ChannelPlan, bin: usize, local: impl Fn(usize) -> f64, row: &[f64], out: &mut Arrowhead) {
-    let (m, g) = (channel.n_slots, row.len());
+/// √W ∂λ/∂γ, and `couple` adds a multiple of √W ∂λ/∂θ to a row.
+fn add_local_rows(
+    channel: &ChannelPlan,
+    bin: usize,
+    local: impl Fn(usize) -> f64,
+    couple: impl Fn(&mut [f64], f64),
+    out: &mut Arrowhead,
+) {
+    let (m, g) = (channel.n_slots, out.partition.n_global());
     if m == 0 {
         return;
     }
@@ -90,9 +152,7 @@ fn add_local_rows(channel: &ChannelPlan, bin: usize, local: impl Fn(usize) -> f6
     for slot in 0..m {
         let value = local(slot);
         let at = (channel.first_local + bin * m + slot) * g;
-        for (coupling, &global) in out.coupling[at..at + g].iter_mut().zip(row) {
-            *coupling += value * global;
-        }
+        couple(&mut out.coupling[at..at + g], value);
         for other in 0..=slot {
             out.blocks[block + slot * m + other] += value * local(other);
         }
