@@ -66,6 +66,12 @@ def test_expressions_mean_what_numexpr_computes(expression, wanted):
         ("floor(m1)", r"`floor\(m1\)` is not a function of formulas"),
         ("0 < m1 < 2", "is not a comparison of two numbers"),
         ("m1 + 2j", "`2j` is not a real number"),
+        ("m1 * 1e400", "`1e400` is not a finite number"),
+        ("m1 * 1" + 400 * "0", "0` is not a finite number"),
+        ("m1 & 3", "`m1` is not a comparison"),
+        ("~m1", "`m1` is not a comparison"),
+        ("where(m1, 1, 2)", "`m1` is not a comparison"),
+        ("(" * 150 + "m1" + ")" * 150 + "+m1" * 3000, ""),
     ],
 )
 def test_what_is_no_formula_is_refused_by_name(expression, message):
@@ -81,7 +87,7 @@ def test_a_modifier_without_an_expression_is_refused():
 
 
 def test_modifiers_that_are_python_code_are_refused():
-    with pytest.raises(pyhf.exceptions.Unsupported, match="the modifier `mine` is Python code.*add_custom_modifier"):
+    with pytest.raises(pyhf.exceptions.Unsupported, match=r"the modifier `mine` is Python code.*add_custom_modifier"):
         pyhf.Model({"channels": []}, modifier_set={**pyhf.modifiers.histfactory_set, "mine": (object, object)})
 
 

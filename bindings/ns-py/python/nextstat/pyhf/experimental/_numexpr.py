@@ -1,6 +1,7 @@
 """Expressions of numexpr as formulas of the engine."""
 
 import ast
+import math
 
 _BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.BitAnd: "&&", ast.BitOr: "||"}
 _UNARY = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "!"}
@@ -29,9 +30,18 @@ def translated(expression, names):
     """
     try:
         tree = ast.parse(expression.strip(), mode="eval")
+        return _Translation(expression, frozenset(names)).value(tree.body)
     except SyntaxError as error:
         raise ValueError(f"`{expression}` is not an expression: {error.msg}") from None
-    return _Translation(expression, frozenset(names)).value(tree.body)
+    except (RecursionError, MemoryError):
+        raise ValueError("an expression of this depth is not translated") from None
+
+
+def _is_condition(node):
+    """Returns whether a part of an expression is true or false, and no number."""
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, (ast.BitAnd, ast.BitOr))
+    return isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert))
 
 
 class _Translation:
@@ -50,7 +60,15 @@ class _Translation:
     def _constant(self, node):
         if isinstance(node.value, bool) or not isinstance(node.value, (int, float)):
             self._refuse(node, "is not a real number")
-        return repr(float(node.value))
+        try:
+            value = float(node.value)
+        except OverflowError:
+            value = math.inf
+        return repr(value) if math.isfinite(value) else self._refuse(node, "is not a finite number")
+
+    def _condition(self, node):
+        """Returns the formula of what has to be true or false."""
+        return self.value(node) if _is_condition(node) else self._refuse(node, "is not a comparison")
 
     def _name(self, node):
         if node.id not in self._names:
@@ -61,12 +79,14 @@ class _Translation:
     def _binop(self, node):
         if type(node.op) not in _BINARY:
             self._refuse(node, "is not a part of formulas")
-        return f"({self.value(node.left)} {_BINARY[type(node.op)]} {self.value(node.right)})"
+        part = self._condition if _is_condition(node) else self.value
+        return f"({part(node.left)} {_BINARY[type(node.op)]} {part(node.right)})"
 
     def _unaryop(self, node):
         if type(node.op) not in _UNARY:
             self._refuse(node, "is not a part of formulas")
-        return f"({_UNARY[type(node.op)]}{self.value(node.operand)})"
+        part = self._condition if _is_condition(node) else self.value
+        return f"({_UNARY[type(node.op)]}{part(node.operand)})"
 
     def _compare(self, node):
         if len(node.ops) > 1 or type(node.ops[0]) not in _COMPARISONS:
@@ -75,9 +95,10 @@ class _Translation:
 
     def _call(self, node):
         name = node.func.id if isinstance(node.func, ast.Name) and not node.keywords else None
+        if name == "where" and len(node.args) == 3:
+            condition, *values = node.args
+            return "({} ? {} : {})".format(self._condition(condition), *map(self.value, values))
         arguments = [self.value(argument) for argument in node.args]
-        if name == "where" and len(arguments) == 3:
-            return "({} ? {} : {})".format(*arguments)
         if name in _FORMULAS and len(arguments) == 1:
             return _FORMULAS[name].format(*arguments)
         if name in _FUNCTIONS and len(arguments) == (2 if name == "arctan2" else 1):
