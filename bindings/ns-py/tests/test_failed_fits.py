@@ -1,6 +1,7 @@
 """Fits that fail: no result has a number that rests on one, and figures say why."""
 
 import json
+import pickle
 import warnings
 
 import nextstat
@@ -86,3 +87,8 @@ def test_tables_of_stored_failures_warn(failed, tmp_path):
     stored.write_text(json.dumps(quietly(nextstat.fit, failed).to_dict()), encoding="utf-8")
     with pytest.warns(nextstat.NextstatWarning, match="numbers of fits that did not converge are left out"):
         nextstat.table(stored)
+
+
+def test_errors_of_failed_fits_can_be_caught_and_pickled():
+    error = pickle.loads(pickle.dumps(nextstat.ConvergenceError("no minimum")))
+    assert isinstance(error, nextstat.NextstatError) and str(error) == "no minimum"

@@ -16,7 +16,7 @@ from ._nextstat import NextstatError, escape
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["NextstatWarning"]
+__all__ = ["ConvergenceError", "NextstatWarning"]
 
 _E = TypeVar("_E", bound=Exception)
 
