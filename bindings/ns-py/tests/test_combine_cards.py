@@ -22,7 +22,7 @@ def _rows(root):
 def test_arguments_of_the_page_run(root, monkeypatch):
     monkeypatch.chdir(root / CARDS)
     rows = _rows(root)
-    assert len(rows) == 12
+    assert len(rows) == 15
     for code in rows:
         if code.startswith("nextstat."):
             assert eval(code, {"nextstat": nextstat}).workspace["channels"]

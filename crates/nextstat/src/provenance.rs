@@ -299,12 +299,12 @@ fn channels(bins: &Map<String, Value>) -> String {
     bins.iter().map(channel).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the parameter of interest and the named parameters of an Asimov data set.
-fn asimov_parameters(point: &AsimovPoint, model: &Model) -> Map<String, Value> {
+/// Returns the parameters of interest and the named parameters of an Asimov data set.
+pub(crate) fn asimov_parameters(point: &AsimovPoint, model: &Model) -> Map<String, Value> {
     // The settings were resolved before.
     let resolved = point.resolve(model).unwrap_or_else(|_| model.parameters.init.clone());
-    let poi = |i: usize| (model.parameters.names[i].clone(), json!(resolved[i]));
-    model.poi().map(poi).into_iter().chain(by_name(&point.parameters)).collect()
+    let poi = |&i: &usize| (model.parameters.names[i].clone(), json!(resolved[i]));
+    model.pois.iter().map(poi).chain(by_name(&point.parameters)).collect()
 }
 
 impl AsimovPoi {

@@ -80,9 +80,10 @@ pub enum DataSource {
 pub struct AsimovPoint {
     /// The stored fit; starting values if `None`.
     pub fit: Option<Arc<StoredFit>>,
-    /// The parameter of interest.
+    /// The parameters of interest.
     pub poi: AsimovPoi,
-    /// Other parameters, by name.
+    /// Other parameters, by name. One of several parameters of interest has the value that it is
+    /// given here.
     pub parameters: Vec<(String, f64)>,
 }
 
@@ -113,13 +114,13 @@ impl DataSource {
     }
 }
 
-/// The parameter of interest of an Asimov data set.
+/// The parameters of interest of an Asimov data set: all that the model has.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum AsimovPoi {
-    /// At the value of the stored fit, or its starting value.
+    /// At the values of the stored fit, or their starting values.
     #[default]
     Initial,
-    /// At 1, if the model has one.
+    /// At 1, if the model has any.
     One,
     /// At this value.
     At(f64),
@@ -256,17 +257,20 @@ impl Settings {
         })
     }
 
-    /// Returns the same settings with the value of Asimov data for the parameter of interest given
-    /// by its name, so that another one can take its place.
+    /// Returns the same settings with the values of Asimov data for the parameters of interest given
+    /// by their names, so that others can take their place.
     pub(crate) fn with_asimov_by_name(&self, model: &Model) -> Self {
         let mut settings = self.clone();
-        if let (DataSource::Asimov(point), Some(poi)) = (&mut settings.data, model.poi())
+        if let DataSource::Asimov(point) = &mut settings.data
+            && !model.pois.is_empty()
             && point.poi != AsimovPoi::Initial
             && let Ok(values) = point.resolve(model)
         {
-            let name = &model.parameters.names[poi];
-            if !point.parameters.iter().any(|(known, _)| known == name) {
-                point.parameters.push((name.clone(), values[poi]));
+            for &poi in &model.pois {
+                let name = &model.parameters.names[poi];
+                if !point.parameters.iter().any(|(known, _)| known == name) {
+                    point.parameters.push((name.clone(), values[poi]));
+                }
             }
             point.poi = AsimovPoi::Initial;
         }
@@ -345,7 +349,7 @@ impl AsimovPoint {
     #[must_use]
     pub fn warnings(&self, model: &Model) -> Vec<String> {
         let Some(fit) = &self.fit else { return Vec::new() };
-        let is_poi = |i: usize| self.poi != AsimovPoi::Initial && model.poi() == Some(i);
+        let is_poi = |i: usize| self.poi != AsimovPoi::Initial && model.pois.contains(&i);
         let is_named = |i: usize| self.parameters.iter().any(|(name, _)| *name == model.parameters.names[i]);
         let left = fit.left_alone(model, |i| is_poi(i) || is_named(i));
         fit.mismatches(model).unwrap_or_default().into_iter().chain(left).collect()
@@ -354,21 +358,22 @@ impl AsimovPoint {
     /// Returns the point of `model` (P).
     ///
     /// # Errors
-    /// Names that the model does not have, a parameter with two values, or a stored fit of another
+    /// Names that the model does not have, a parameter with two values, which the only parameter of
+    /// interest with one of [`AsimovPoi::At`] and another by name is, or a stored fit of another
     /// model.
     pub fn resolve(&self, model: &Model) -> Result<Vec<f64>, SettingsError> {
         let init = || Ok(model.parameters.init.clone());
         let stored = |fit: &Arc<StoredFit>| fit.point(model).map_err(SettingsError::StoredFit);
         let mut point = self.fit.as_ref().map_or_else(init, stored)?;
-        match (model.poi(), self.poi) {
-            (Some(poi), AsimovPoi::One) => point[poi] = 1.0,
-            (Some(poi), AsimovPoi::At(mu)) => point[poi] = mu,
-            (None, AsimovPoi::At(_)) => return Err(SettingsError::NoPoi(NeedsPoi::Setting(Setting::Asimov))),
-            _ => {}
+        if model.pois.is_empty() && matches!(self.poi, AsimovPoi::At(_)) {
+            return Err(SettingsError::NoPoi(NeedsPoi::Setting(Setting::Asimov)));
+        }
+        if let Some(mu) = self.poi.value() {
+            model.pois.iter().for_each(|&poi| point[poi] = mu);
         }
         let check = finite(Setting::AsimovAt);
         for (i, value) in by_index(&model.parameters, Setting::AsimovAt, &self.parameters, check)? {
-            if model.poi() == Some(i) && matches!(self.poi, AsimovPoi::At(_)) {
+            if model.pois == [i] && matches!(self.poi, AsimovPoi::At(_)) {
                 return Err(SettingsError::AsimovTwice { name: model.parameters.names[i].clone() });
             }
             point[i] = value;

@@ -5,7 +5,7 @@
 
 use crate::answer::{Answer, Document};
 use crate::error::{NeedsPoi, Setting, SettingsError};
-use crate::provenance::{by_name, codes};
+use crate::provenance::{asimov_parameters, by_name, codes};
 use crate::settings::{AsimovPoint, DataSource, elements};
 use crate::{Analysis, Error, device, document};
 use ns_inference::minimize::Outcome;
@@ -256,6 +256,8 @@ impl Analysis {
     pub(crate) fn run_settings(&self) -> Map<String, Value> {
         let (model, settings) = (self.model(), self.settings());
         let (asimov, asimov_at) = match &settings.data {
+            // One value says nothing about several parameters of interest.
+            DataSource::Asimov(point) if model.pois.len() > 1 => (None, asimov_parameters(point, model)),
             DataSource::Asimov(AsimovPoint { poi, parameters, .. }) => (poi.value(), by_name(parameters)),
             _ => (None, Map::new()),
         };

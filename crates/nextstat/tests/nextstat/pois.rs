@@ -224,8 +224,28 @@ fn asimov_data_are_the_same_for_every_parameter_of_interest() {
     let second = both.with_poi("b").expect("a parameter");
     assert_eq!(second.data(), both.data());
     let data = json!(second.provenance().data);
-    assert_eq!(data, json!({"source": "asimov", "parameters": {"a": 0.25, "b": 1.0}}));
-    assert_eq!(json!(both.provenance().data)["parameters"], json!({"a": 0.25}));
+    assert_eq!(data, json!({"source": "asimov", "parameters": {"a": 0.25, "b": 0.25}}));
+    assert_eq!(json!(both.provenance().data), data);
+}
+
+#[test]
+fn asimov_data_are_at_one_value_of_every_parameter_of_interest() {
+    let (both, one) = (analysis(&["a", "b"], &Settings::default()), analysis(&["a"], &Settings::default()));
+    let at = |poi: AsimovPoi, named: &[(&str, f64)]| AsimovPoint {
+        poi,
+        parameters: named.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
+        ..AsimovPoint::default()
+    };
+    let values = |analysis: &Analysis, point: &AsimovPoint| {
+        let (model, point) = (analysis.model(), point.resolve(analysis.model()).expect("a point"));
+        ["a", "b"].map(|name| point[model.parameters.index_of(name).expect("a parameter")])
+    };
+    assert_eq!(values(&both, &at(AsimovPoi::At(0.0), &[])), [0.0, 0.0]);
+    assert_eq!(values(&both, &at(AsimovPoi::At(0.0), &[("b", 2.0)])), [0.0, 2.0]);
+    assert_eq!(values(&both, &at(AsimovPoi::At(0.0), &[("a", 2.0)])), [2.0, 0.0]);
+    assert_eq!(values(&one, &at(AsimovPoi::At(0.0), &[])), [0.0, 1.0]);
+    let start = both.model().parameters.init.clone();
+    assert_eq!(at(AsimovPoi::Initial, &[]).resolve(both.model()), Ok(start));
 }
 
 #[test]

@@ -37,8 +37,8 @@ pub(crate) struct CombineFlags {
     #[arg(short = 't', value_name = "-1", allow_hyphen_values = true, conflicts_with_all = ["asimov", "asimov_from", "asimov_at"], help_heading = "Combine's flags")]
     combine_toys: Option<i64>,
 
-    /// Signal strength of the data expected with `-t -1`; without it that of `--setParameters`,
-    /// else 0, as in Combine
+    /// Signal strength of the data expected with `-t -1`, if the model has one; without it those
+    /// that `--setParameters` does not name are 0
     #[arg(long = "expectSignal", value_name = "R", value_parser = finite, allow_hyphen_values = true, requires = "combine_toys", help_heading = "Combine's flags")]
     expect_signal: Option<f64>,
 
@@ -75,7 +75,7 @@ impl CombineFlags {
             Some(-1) => true,
             Some(n) => return Err(CliError::CombineToys { n }),
         };
-        let mut values = self.values(&mut settings, model)?;
+        let values = self.values(&mut settings, model)?;
         let frozen = self.frozen(&settings, model)?;
         let parameters = &model.model().parameters;
         for &i in &frozen {
@@ -83,7 +83,7 @@ impl CombineFlags {
             settings.fixed.push((parameters.names[i].clone(), value));
         }
         if is_asimov {
-            settings.data = self.expected(&mut values, model)?;
+            settings.data = self.expected(values, model)?;
         } else {
             for (i, value) in values.iter().filter(|(i, _)| !frozen.contains(i)) {
                 reporter::warning(&format!(
@@ -134,26 +134,26 @@ impl CombineFlags {
     }
 
     /// Returns the data expected with `-t -1`, where the parameters have these `values`.
-    fn expected(&self, values: &mut Vec<(usize, f64)>, model: &CompiledModel) -> Result<DataSource, CliError> {
+    fn expected(&self, values: Vec<(usize, f64)>, model: &CompiledModel) -> Result<DataSource, CliError> {
         let (parameters, pois) = (&model.model().parameters, &model.model().pois);
         if self.expect_signal.is_some() && pois.len() > 1 {
             let names = pois.iter().map(|&poi| parameters.names[poi].clone()).collect();
             return Err(CliError::ExpectSignalOfSeveral { names });
         }
-        let is_poi_set = values.iter().any(|(i, _)| model.model().poi() == Some(*i));
+        let (of_pois, mut values): (Vec<_>, Vec<_>) = values.into_iter().partition(|(i, _)| pois.contains(i));
         let poi = match self.expect_signal {
-            Some(r) if is_poi_set => {
-                reporter::warning(
-                    "`--expectSignal` and `--setParameters` give the signal strength a value: the former counts",
-                );
-                values.retain(|(i, _)| model.model().poi() != Some(*i));
-                AsimovPoi::At(r)
-            }
             Some(r) => AsimovPoi::At(r),
-            None if is_poi_set || (pois.len() > 1 && !values.is_empty()) => AsimovPoi::Initial,
+            None if pois.len() == 1 && !of_pois.is_empty() => AsimovPoi::Initial,
             None => AsimovPoi::At(0.0),
         };
-        let named = values.iter().map(|&(i, value)| (parameters.names[i].clone(), value)).collect();
+        if self.expect_signal.is_none() {
+            values.extend(of_pois);
+        } else if !of_pois.is_empty() {
+            reporter::warning(
+                "`--expectSignal` and `--setParameters` give the signal strength a value: the former counts",
+            );
+        }
+        let named = values.into_iter().map(|(i, value)| (parameters.names[i].clone(), value)).collect();
         Ok(DataSource::Asimov(AsimovPoint { fit: None, poi, parameters: named }))
     }
 

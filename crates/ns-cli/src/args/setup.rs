@@ -40,7 +40,7 @@ pub(crate) struct SetupArgs {
     mask: Vec<String>,
 
     /// Use the data expected at the model's starting values instead of the observed data, with the
-    /// parameter of interest at MU (1 if not given)
+    /// parameters of interest at MU (1 if not given)
     #[arg(long, value_name = "MU", num_args = 0..=1, require_equals = true, value_parser = finite, allow_hyphen_values = true, help_heading = "Data and fit")]
     asimov: Option<Option<f64>>,
 

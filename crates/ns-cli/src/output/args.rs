@@ -20,7 +20,7 @@ pub(crate) struct OutputArgs {
     #[arg(long, overrides_with = "quiet", help_heading = "Output")]
     pub(crate) summary: bool,
 
-    /// Print no table and no advice; errors, and warnings of fits that failed, are still printed
+    /// Print no table and no advice; errors and failures are still printed
     #[arg(short, long, overrides_with = "summary", help_heading = "Output")]
     pub(crate) quiet: bool,
 }

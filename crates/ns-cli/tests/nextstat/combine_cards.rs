@@ -197,7 +197,14 @@ fn expected_data_have_the_values_of_set_parameters() {
     // A frozen parameter has its value in the data, too.
     let frozen = ["--expectSignal", "1", "--setParameters", "pdf_gg=1", "--freezeParameters", "pdf_gg"];
     assert_eq!(asimov(&frozen), json!({"pdf_gg": 1.0, "r": 1.0}));
-    assert_eq!(asimov(&[&MAPS[..], &["--setParameters", "r_qqH=0"]].concat()), json!({"r_ggH": 1.0, "r_qqH": 0.0}));
+    // Of several strengths, those that are not set are 0.
+    let of_two = |arguments: &[&str]| asimov(&[&MAPS[..], arguments].concat());
+    assert_eq!(of_two(&[]), json!({"r_ggH": 0.0, "r_qqH": 0.0}));
+    assert_eq!(of_two(&["--setParameters", "r_qqH=2"]), json!({"r_ggH": 0.0, "r_qqH": 2.0}));
+    assert_eq!(of_two(&["--setParameters", "pdf_gg=1"]), json!({"pdf_gg": 1.0, "r_ggH": 0.0, "r_qqH": 0.0}));
+    assert_eq!(of_two(&["--setParameters", "r_ggH=1,r_qqH=2"]), json!({"r_ggH": 1.0, "r_qqH": 2.0}));
+    let both = ["--expectSignal", "1", "--setParameters", "r=2"];
+    assert_eq!(asimov(&both), json!({"r": 1.0}));
     let refused = run(&[&["fit", "two.txt", "-t", "-1", "--expectSignal", "1"][..], &MAPS].concat());
     assert!(refused.stderr.starts_with("error: `--expectSignal` is one signal strength"), "{}", refused.stderr);
 }
@@ -277,5 +284,5 @@ fn flags_of_the_page_run() {
             n_run += 1;
         }
     }
-    assert_eq!(n_run, 21);
+    assert_eq!(n_run, 22);
 }
