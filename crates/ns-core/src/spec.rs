@@ -302,6 +302,8 @@ impl Measurement {
         for config in &self.parameters {
             for group in &config.groups {
                 match groups.iter_mut().find(|(name, _)| name == group) {
+                    // A member counts once, however often it says so.
+                    Some((_, members)) if members.contains(&&*config.name) => {}
                     Some((_, members)) => members.push(&config.name),
                     None => groups.push((group, vec![&config.name])),
                 }

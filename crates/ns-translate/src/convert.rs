@@ -148,7 +148,10 @@ pub fn convert(
 /// Writes pyhf JSON that pyhf reads.
 fn write_strict(workspace: &Workspace, kept: &KeptKeys) -> Result<WrittenDocument, Vec<NotRepresentable>> {
     pyhf::require_schema(workspace)?;
-    write_workspace(workspace, kept)
+    let (plain, dropped) = pyhf::without_labels(workspace);
+    let WrittenDocument { text, mut lost } = write_workspace(&plain, kept)?;
+    lost.extend(dropped);
+    Ok(WrittenDocument { text, lost })
 }
 
 fn lost(pointers: &[String], format: TargetFormat) -> Vec<String> {

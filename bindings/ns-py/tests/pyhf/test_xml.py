@@ -357,6 +357,17 @@ def test_json2xml_names_what_xml_cannot_hold(tmp_path):
     assert (done.returncode, done.stderr) == (2, message) and not (tmp_path / "out").exists()
 
 
+def test_json2xml_leaves_out_groups_and_further_parameters_of_interest_with_a_warning(tmp_path):
+    workspace = nextstat.load_workspace("examples/simple.json").workspace
+    config = workspace["measurements"][0]["config"]
+    config["parameters"] = [{"name": "uncorr_bkguncrt", "groups": ["all"], "poi": True}]
+    (tmp_path / "grouped.json").write_text(json.dumps(workspace))
+    done = command("json2xml", tmp_path / "grouped.json", "--output-dir", tmp_path / "out")
+    places = [f"`/measurements/0/config/parameters/0/{key}`" for key in ("poi", "groups")]
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == f"warning: left out, because HistFactory XML has no room for them: {', '.join(places)}\n"
+
+
 def test_json2xml_says_where_a_document_is_wrong_and_what_helps(tmp_path):
     spec = json.dumps(WORKSPACES["correlated"]).replace("normfactor", "normfactr", 1)
     (tmp_path / "wrong.json").write_text(spec)

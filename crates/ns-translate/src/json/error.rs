@@ -88,6 +88,14 @@ pub enum JsonError {
         /// Where.
         place: DocumentPlace,
     },
+    /// A name that a list has twice.
+    #[error("`{name}` is in the list twice {place}")]
+    RepeatedName {
+        /// The name.
+        name: String,
+        /// The place of the second.
+        place: DocumentPlace,
+    },
     /// A string of another form.
     #[error("`{text}` is not {expected} {place}")]
     Malformed {
@@ -124,6 +132,7 @@ impl JsonError {
             | Self::MissingKey { place, .. }
             | Self::Empty { place }
             | Self::WrongLength { place, .. }
+            | Self::RepeatedName { place, .. }
             | Self::Malformed { place, .. } => Some(place),
         }
     }

@@ -179,13 +179,26 @@ pub(crate) fn parameter(cursor: &JsonCursor<'_>) -> Read<ParameterConfig> {
         beta: object.get("beta").map(|cursor| extension::constrained_quantity(&cursor)).transpose()?,
         elements: object.get("elements").map(|list| names(&list)).transpose()?,
         is_poi: object.get("poi").map(|cursor| cursor.boolean()).transpose()?.unwrap_or_default(),
-        groups: object.get("groups").map(|list| names(&list)).transpose()?.unwrap_or_default(),
+        groups: object.get("groups").map(|list| distinct_names(&list)).transpose()?.unwrap_or_default(),
     })
 }
 
 /// Reads a list of at least one name.
 fn names(cursor: &JsonCursor<'_>) -> Result<Vec<String>, JsonError> {
     cursor.filled_list()?.map(|item| item.text().map(str::to_owned)).collect()
+}
+
+/// Reads a list of at least one name, none of them twice.
+fn distinct_names(cursor: &JsonCursor<'_>) -> Result<Vec<String>, JsonError> {
+    let mut names: Vec<String> = Vec::new();
+    for item in cursor.filled_list()? {
+        let name = item.text()?.to_owned();
+        if names.contains(&name) {
+            return Err(JsonError::RepeatedName { name, place: item.place() });
+        }
+        names.push(name);
+    }
+    Ok(names)
 }
 
 /// Reads a list of at least one range.

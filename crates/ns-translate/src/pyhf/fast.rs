@@ -260,7 +260,7 @@ struct ParameterForm {
     elements: Option<Vec<String>>,
     #[serde(default)]
     poi: bool,
-    #[serde(default, deserialize_with = "some_names")]
+    #[serde(default, deserialize_with = "distinct_names")]
     groups: Option<Vec<String>>,
 }
 
@@ -369,6 +369,12 @@ impl<'de> Deserialize<'de> for Terms {
 
 fn some_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
     filled(Vec::deserialize(deserializer)?).map(Some)
+}
+
+fn distinct_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    let names = some_names(deserializer)?;
+    let is_repeated = |names: &Vec<String>| names.iter().enumerate().any(|(i, name)| names[..i].contains(name));
+    if names.as_ref().is_some_and(is_repeated) { Err(D::Error::custom("a name twice")) } else { Ok(names) }
 }
 
 impl<'de> Deserialize<'de> for DataForm {

@@ -26,7 +26,7 @@ pub(crate) use diagnose::{
     PARAMETER_KEYS, check_parameter, check_version, parameter as read_setting, workspace as read_tree,
 };
 pub use error::PyhfError;
-pub(crate) use lacking::require_schema;
+pub(crate) use lacking::{require_schema, without_labels};
 pub(crate) use write::parameter as write_setting;
 pub use write::write_workspace;
 

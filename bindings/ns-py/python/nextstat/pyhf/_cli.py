@@ -163,7 +163,14 @@ def _naming(name):
 def _json2xml(options):
     from . import _extensions, writexml
 
-    (spec, per_bin), folder = _extensions.split(_workspace(options)), Path(options.output_dir)
+    (spec, per_bin, lost), folder = _extensions.split(_workspace(options)), Path(options.output_dir)
+    if lost:
+        places = ", ".join(f"`{place}`" for place in lost[:10])
+        more = f" and {len(lost) - 10} more" if len(lost) > 10 else ""
+        print(
+            f"warning: left out, because HistFactory XML has no room for them: {places}{more}",
+            file=sys.stderr,
+        )
     top = writexml.writexml(spec, folder / options.specroot, folder / options.dataroot, options.resultprefix, per_bin=per_bin)
     write_whole({folder / f"{options.resultprefix}.xml": top})
 

@@ -19,14 +19,20 @@ _BEYOND = {
     "normalize": "the normalised template of",
 }
 
+#: Settings of a parameter that no likelihood depends on, and that are left out.
+_LABELS = ("poi", "groups")
+
 _TYPES = {"formula": "the formula", "morphing": "the morphing", "mcstat": "the mcstat"}
 
 
 class SplitWorkspace(NamedTuple):
-    """A workspace as pyhf's schema has it, and the `per_bin` settings of its parameters by name."""
+    """A workspace as pyhf's schema has it, the `per_bin` settings of its parameters by name, and the
+    JSON pointers of what is left out.
+    """
 
     plain: dict
     per_bin: dict
+    lost: list
 
 
 def split(spec):
@@ -47,12 +53,12 @@ def split(spec):
     for m, measurement in enumerate(plain["measurements"]):
         splitting.measurement(measurement, f"/measurements/{m}/config", is_first=m == 0)
     splitting.raise_if_any()
-    return SplitWorkspace(plain, splitting.per_bin)
+    return SplitWorkspace(plain, splitting.per_bin, splitting.lost)
 
 
 class _Splitting:
     def __init__(self):
-        self.kinds, self.per_bin, self.lacking = {}, {}, []
+        self.kinds, self.per_bin, self.lacking, self.lost = {}, {}, [], []
 
     def _lack(self, what, name, pointer):
         self.lacking.append(f"{what} `{name}` (`{pointer}`)")
@@ -85,6 +91,7 @@ class _Splitting:
         for p, setting in enumerate(config["parameters"]):
             at = f"{pointer}/parameters/{p}"
             self._remove(setting, setting["name"], at)
+            self.lost += [f"{at}/{key}" for key in _LABELS if setting.pop(key, None)]
             found[setting["name"]] = (setting.pop("per_bin", {}), f"{at}/per_bin")
         self._add_per_bin(found, is_first)
 
