@@ -78,7 +78,7 @@ impl Command for PruneArgs {
     }
 }
 
-/// Formats the measurements whose parameter of interest is gone.
+/// Formats the measurements with a parameter of interest that is gone.
 fn orphans(orphans: &[OrphanedMeasurement]) -> Vec<String> {
     let line = |OrphanedMeasurement { measurement, poi }: &OrphanedMeasurement| {
         format!("no modifier uses `{poi}` any more, the parameter of interest of the measurement `{measurement}`")

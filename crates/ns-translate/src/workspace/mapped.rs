@@ -207,12 +207,20 @@ fn require_pois(analyses: &[LabelledWorkspace], splits: &[Vec<Split>], map: &Cor
     }
     for (analysis, splits) in analyses.iter().zip(splits) {
         for measurement in &analysis.document.measurements {
-            if let Some(split) = splits.iter().find(|split| split.parameter == measurement.config.poi) {
+            if let Some(split) = split_poi(splits, measurement) {
                 return Err(poi_split(split, measurement, &map.decorrelate[split.rule]));
             }
         }
     }
     Ok(())
+}
+
+/// Returns the first of `splits` that split a parameter of interest of `measurement`, whose other
+/// settings are those of the parts.
+fn split_poi<'s>(splits: &'s [Split], measurement: &Measurement) -> Option<&'s Split> {
+    let pois: Vec<&str> = measurement.config.pois().collect();
+    let is_poi = |name: &String| pois.contains(&name.as_str());
+    splits.iter().find(|split| is_poi(&split.parameter) || split.parts.iter().any(is_poi))
 }
 
 fn poi_split(split: &Split, measurement: &Measurement, rule: &DecorrelateRule) -> MapError {
@@ -240,11 +248,15 @@ impl Combination<'_> {
         let described =
             Described { labels: &labels, documents: &documents, map: Some(self.map), parameters: &self.contributions };
         described.require_compatible(self.map)?;
-        let renamed: Vec<WorkspaceDocument> = analyses
+        let mut renamed: Vec<WorkspaceDocument> = analyses
             .iter()
             .zip(namings)
             .map(|(analysis, namings)| renamed(analysis, namings))
             .collect::<Result<_, _>>()?;
+        if let Some(poi) = &self.map.poi {
+            let measurements = renamed.iter_mut().flat_map(|document| &mut document.measurements);
+            measurements.for_each(|measurement| measurement.config.set_poi(&poi.text));
+        }
         let settings = merged_settings(&described, &renamed, self.map)?;
         let poi = self.poi(&labels, &renamed)?;
         let clip = common_clip(&labels, &renamed)?;
@@ -255,7 +267,8 @@ impl Combination<'_> {
         Ok(MappedWorkspace { document, report })
     }
 
-    /// Returns the parameter of interest: that of the map, or the one that all workspaces have.
+    /// Returns the first parameter of interest: that of the map, which is the only one, or the one
+    /// that all workspaces have.
     fn poi(&self, labels: &[&str], renamed: &[WorkspaceDocument]) -> Result<String, MapError> {
         if let Some(poi) = &self.map.poi {
             let known: Vec<&str> = self.contributions.iter().map(|(name, _)| &**name).collect();
@@ -406,8 +419,8 @@ pub struct DecorrelateRequest {
     /// Suffixes with the names and patterns of the channels or samples that have them; without any,
     /// each channel or sample is a part with its own name as the suffix.
     pub parts: Vec<(String, Vec<String>)>,
-    /// The parameter of interest of every measurement, which must be stated if that of one is
-    /// split.
+    /// The only parameter of interest of every measurement, which must be stated if one of those of
+    /// a measurement is split.
     pub poi: Option<String>,
 }
 
@@ -443,11 +456,11 @@ pub fn decorrelate(mut analysis: LabelledWorkspace, request: &DecorrelateRequest
     for measurement in &mut analysis.document.measurements {
         match &request.poi {
             None => {
-                if let Some(split) = splits.iter().find(|split| split.parameter == measurement.config.poi) {
+                if let Some(split) = split_poi(&splits, measurement) {
                     return Err(poi_split(split, measurement, rules[0].1));
                 }
             }
-            Some(poi) => measurement.config.poi.clone_from(poi),
+            Some(poi) => measurement.config.set_poi(poi),
         }
     }
     if let Some(poi) = &request.poi {

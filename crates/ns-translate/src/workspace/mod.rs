@@ -125,12 +125,34 @@ struct Config {
     poi: String,
 }
 
+impl Config {
+    /// Returns the names of the parameters of interest, the first one first.
+    fn pois(&self) -> impl Iterator<Item = &str> {
+        let first = Some(&*self.poi).filter(|poi| !poi.is_empty());
+        let others = self.parameters.iter().filter(|setting| setting.is_poi()).map(|setting| &*setting.name);
+        first.into_iter().chain(others.filter(move |name| Some(*name) != first))
+    }
+
+    /// Makes `poi` the only parameter of interest.
+    fn set_poi(&mut self, poi: &str) {
+        poi.clone_into(&mut self.poi);
+        self.parameters.retain_mut(|setting| setting.values.remove("poi").is_none() || !setting.values.is_empty());
+    }
+}
+
 /// The settings of a measurement for one parameter.
 #[derive(Debug, Clone, PartialEq)]
 struct Setting {
     name: String,
     /// Those of [`crate::pyhf::PARAMETER_KEYS`] that are given, without the name.
     values: BTreeMap<String, WrittenValue>,
+}
+
+impl Setting {
+    /// Returns whether it makes its parameter one of interest.
+    fn is_poi(&self) -> bool {
+        self.values.get("poi") == Some(&WrittenValue::Bool(true))
+    }
 }
 
 impl Serialize for Setting {

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use ns_core::pattern::{is_pattern, matches};
 use ns_core::spec::ModifierKind;
 
-use super::{Modifier, WorkspaceDocument, WorkspaceError, WorkspacePart};
+use super::{Measurement, Modifier, WorkspaceDocument, WorkspaceError, WorkspacePart};
 
 /// The parts to remove: names, or patterns such as `JES_*` for all names that match. A name that
 /// the workspace has is not a pattern.
@@ -28,16 +28,17 @@ pub struct PruneRequest {
 pub struct PrunedWorkspace {
     /// The workspace.
     pub document: WorkspaceDocument,
-    /// Measurements whose parameter of interest was removed; they keep its name, as in pyhf.
+    /// Measurements with a parameter of interest that was removed, one entry for each; they keep
+    /// the name of the first, as in pyhf.
     pub orphans: Vec<OrphanedMeasurement>,
 }
 
-/// A measurement whose parameter of interest no modifier uses any more.
+/// A measurement with a parameter of interest that no modifier uses any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrphanedMeasurement {
     /// The measurement.
     pub measurement: String,
-    /// Its parameter of interest.
+    /// The parameter of interest.
     pub poi: String,
 }
 
@@ -50,14 +51,20 @@ pub struct OrphanedMeasurement {
 pub fn prune(mut document: WorkspaceDocument, wanted: &PruneRequest) -> Result<PrunedWorkspace, WorkspaceError> {
     let wanted = &resolved(&document, wanted)?;
     let had_poi: HashSet<String> = document.names(WorkspacePart::Modifier).into_iter().map(str::to_owned).collect();
+    // Settings of removed modifiers, which say what is of interest, are removed with them.
+    let pois = |measurement: &Measurement| measurement.config.pois().map(str::to_owned).collect::<Vec<_>>();
+    let had: Vec<(String, Vec<String>)> = document.measurements.iter().map(|m| (m.name.clone(), pois(m))).collect();
     remove(&mut document, wanted);
     require_filled(&document)?;
     require_no_formula(&document, &wanted.modifiers)?;
     let used: HashSet<&str> = document.names(WorkspacePart::Modifier).into_iter().collect();
     let orphan = |poi: &String| had_poi.contains(poi) && !used.contains(poi.as_str());
-    let measurements = document.measurements.iter().filter(|measurement| orphan(&measurement.config.poi));
-    let orphans =
-        measurements.map(|m| OrphanedMeasurement { measurement: m.name.clone(), poi: m.config.poi.clone() }).collect();
+    let left = had.iter().filter(|(name, _)| !wanted.measurements.contains(name));
+    let orphans = left.flat_map(|(measurement, pois)| {
+        let gone = pois.iter().filter(|poi| orphan(poi));
+        gone.map(|poi| OrphanedMeasurement { measurement: measurement.clone(), poi: poi.clone() })
+    });
+    let orphans = orphans.collect();
     Ok(PrunedWorkspace { document, orphans })
 }
 

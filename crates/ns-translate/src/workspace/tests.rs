@@ -327,3 +327,55 @@ fn documents_with_formulas_are_sorted_and_combined_as_they_are() {
     let written = serde_json::to_string(&both.expect("distinct channels").document).expect("JSON");
     assert!(written.contains("tilt^2") && written.contains("@0*(1 + 0.1*tilt)"), "{written}");
 }
+
+/// Returns [`good`] with a signal of its own parameter of interest `nu`, which is in two channels.
+fn two_pois() -> WorkspaceDocument {
+    let mut value = value("SR", 50.0);
+    value["channels"][0]["samples"][1]["modifiers"]
+        .as_array_mut()
+        .expect("a list")
+        .push(json!({"name": "nu", "type": "normfactor", "data": null}));
+    let mut other = value["channels"][0].clone();
+    other["name"] = json!("CR");
+    value["channels"].as_array_mut().expect("a list").push(other);
+    value["observations"].as_array_mut().expect("a list").push(json!({"name": "CR", "data": [55]}));
+    value["measurements"][0]["config"]["parameters"] =
+        json!([{"name": "xs", "inits": [0.0]}, {"name": "nu", "poi": true}]);
+    document(&value)
+}
+
+fn labelled(document: WorkspaceDocument) -> LabelledWorkspace {
+    LabelledWorkspace { label: "A".to_owned(), file: None, document }
+}
+
+fn pois(document: &WorkspaceDocument) -> Vec<&str> {
+    document.measurements[0].config.pois().collect()
+}
+
+#[test]
+fn every_parameter_of_interest_that_is_split_needs_a_new_one() {
+    assert_eq!(pois(&two_pois()), ["mu", "nu"]);
+    let mut request = DecorrelateRequest { parameters: names(&["nu"]), ..DecorrelateRequest::default() };
+    let refused = decorrelate(labelled(two_pois()), &request).expect_err("split");
+    assert_eq!(refused.to_string(), "the parameter of interest `nu` is split into `nu_SR`, `nu_CR`");
+    request.poi = Some("nu_SR".to_owned());
+    let made = decorrelate(labelled(two_pois()), &request).expect("split");
+    assert_eq!(pois(&made.document), ["nu_SR"]);
+}
+
+#[test]
+fn the_parameter_of_interest_of_a_map_is_the_only_one() {
+    let combined = |map: &CorrelationMap| combine_by_map(vec![labelled(two_pois())], map).expect("combined").document;
+    assert_eq!(pois(&combined(&CorrelationMap::default())), ["mu", "nu"]);
+    let map = CorrelationMap { poi: Some("mu".to_owned().into()), ..CorrelationMap::default() };
+    assert_eq!(pois(&combined(&map)), ["mu"]);
+}
+
+#[test]
+fn every_parameter_of_interest_without_a_modifier_is_reported() {
+    let orphan = |poi: &str| OrphanedMeasurement { measurement: "m".to_owned(), poi: poi.to_owned() };
+    let modifiers = PruneRequest { modifiers: names(&["nu"]), ..PruneRequest::default() };
+    assert_eq!(prune(two_pois(), &modifiers).expect("there").orphans, [orphan("nu")]);
+    let kind = PruneRequest { modifier_types: vec![ModifierKind::NormFactor], ..PruneRequest::default() };
+    assert_eq!(prune(two_pois(), &kind).expect("there").orphans, [orphan("mu"), orphan("nu")]);
+}
