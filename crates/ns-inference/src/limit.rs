@@ -389,36 +389,30 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
         }
     }
 
-    /// Writes a sentence for every limit that is missing, and one for all that lie outside the
+    /// Writes a sentence for every limit that is missing, and one for all that lie above the
     /// range.
     fn explain(&self, parameter: &str, range: [f64; 2], observed: Root, expected: &[Root; 5]) -> Vec<String> {
         let name = |i: usize| format!("the expected limit ({:+}σ)", BAND[i]);
         let expected = expected.iter().enumerate().map(|(i, root)| (name(i), *root));
         let all: Vec<(String, Root)> =
             std::iter::once(("the observed limit".to_owned(), observed)).chain(expected).collect();
-        let outside = [
-            outside(&all, |mu| mu > range[1], &format!("above the range of `{parameter}`, which ends at {}", range[1])),
-            outside(
-                &all,
-                |mu| mu < range[0],
-                &format!("below the range of `{parameter}`, which starts at {}", range[0]),
-            ),
-        ];
+        let beyond = above(&all, range[1], parameter);
         let missing = all.iter().zip(&self.failures).filter_map(|((what, root), failure)| {
             Some(format!("{what} was not found: {}", reason(*root, failure.as_deref())?))
         });
         let unsettled = self.is_unsettled.then(|| UNSETTLED.to_owned());
-        missing.chain(outside.into_iter().flatten()).chain(unsettled).collect()
+        missing.chain(beyond).chain(unsettled).collect()
     }
 }
 
-/// Returns a sentence that says of the limits that are `outside` the range where they lie, at
-/// `place`; `None` if there are none.
-fn outside(limits: &[(String, Root)], outside: impl Fn(f64) -> bool, place: &str) -> Option<String> {
-    let is_outside = |root: &Root| matches!(root, Root::At(mu) if outside(*mu));
-    let found: Vec<&str> = limits.iter().filter(|(_, root)| is_outside(root)).map(|(what, _)| what.as_str()).collect();
+/// Returns a sentence about the limits that lie above the range of `parameter`, which ends at
+/// `upper`; `None` if there are none.
+fn above(limits: &[(String, Root)], upper: f64, parameter: &str) -> Option<String> {
+    let is_above = |root: &Root| matches!(root, Root::At(mu) if *mu > upper);
+    let found: Vec<&str> = limits.iter().filter(|(_, root)| is_above(root)).map(|(what, _)| what.as_str()).collect();
     let verb = if found.len() == 1 { "lies" } else { "lie" };
-    (!found.is_empty()).then(|| format!("{} {verb} {place}", found.join(", ")))
+    let said = || format!("{} {verb} above the range of `{parameter}`, which ends at {upper}", found.join(", "));
+    (!found.is_empty()).then(said)
 }
 
 /// Returns why there is no limit, after `failure`.
