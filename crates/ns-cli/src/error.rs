@@ -153,6 +153,9 @@ pub(crate) enum CliError {
     /// A range of the parameter of interest of a model that has none.
     #[error("`--rMin` and `--rMax` are the range of the parameter of interest, and the model has none")]
     RangeWithoutPoi,
+    /// Two flags for the range of one parameter, or one flag twice.
+    #[error("{}", two_ranges(.flags, .name))]
+    TwoRanges { flags: [&'static str; 2], name: String },
     /// Two documents that both come from standard input.
     #[error("only one document can be read from standard input")]
     TwoFromStdin,
@@ -234,6 +237,7 @@ impl CliError {
                 "`--setParameters {}=1,…` gives each a value",
                 names.first().map_or("NAME", String::as_str)
             )),
+            Self::TwoRanges { .. } => Some("a parameter has one range; leave one of them out".to_owned()),
             Self::RangeWithoutPoi => Some("`--bounds NAME=LO:HI` is the range of any parameter".to_owned()),
             Self::NoDocument => Some("name a file, or `-` for standard input".to_owned()),
             Self::NotByToys { .. } => Some("`nextstat hypotest-toys` has the options of tests by toys".to_owned()),
@@ -251,5 +255,14 @@ impl CliError {
             Self::NeedsTwo { .. } => Some("name two parameters with `--parameter`".to_owned()),
             _ => None,
         }
+    }
+}
+
+/// Says which flags set the range of the parameter `name`.
+fn two_ranges([first, second]: &[&str; 2], name: &str) -> String {
+    if first == second {
+        format!("`{first}` sets the range of `{name}` twice")
+    } else {
+        format!("`{first}` and `{second}` both set the range of `{name}`")
     }
 }

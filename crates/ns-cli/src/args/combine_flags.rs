@@ -8,6 +8,7 @@ use clap::Args;
 use nextstat::error::{Setting, SettingsError};
 use nextstat::settings::{AsimovPoi, AsimovPoint, elements};
 use nextstat::{CompiledModel, DataSource, Settings};
+use ns_core::pattern::is_pattern;
 use ns_core::similar_name;
 
 use super::frozen::{FrozenParameters, frozen};
@@ -157,20 +158,46 @@ impl CombineFlags {
         Ok(DataSource::Asimov(AsimovPoint { fit: None, poi, parameters: named }))
     }
 
+    /// Adds the ranges of parameters, and that of the parameter of interest.
     fn add_ranges(&self, settings: &mut Settings, model: &CompiledModel) -> Result<(), CliError> {
         let parameters = &model.model().parameters;
+        let mut flags = vec!["--bounds"; settings.bounds.len()];
         for Range { name, bounds } in &self.set_parameter_ranges {
             elements(parameters, Setting::SetParameterRanges, name)?;
             settings.bounds.push((name.clone(), *bounds));
+            flags.push("--setParameterRanges");
         }
         if self.r_min.is_some() || self.r_max.is_some() {
             let poi = model.model().poi().ok_or(CliError::RangeWithoutPoi)?;
             let low = self.r_min.unwrap_or(parameters.lower[poi]);
             let high = self.r_max.unwrap_or(parameters.upper[poi]);
             settings.bounds.push((parameters.names[poi].clone(), [low, high]));
+            flags.push(if self.r_min.is_some() { "--rMin" } else { "--rMax" });
         }
-        Ok(())
+        require_one_range(&settings.bounds, &flags, model)
     }
+}
+
+/// Refuses two `ranges` of one parameter unless both are by `--bounds`, whose message is right. A
+/// name goes before a pattern.
+fn require_one_range(
+    ranges: &[(String, [f64; 2])],
+    flags: &[&'static str],
+    model: &CompiledModel,
+) -> Result<(), CliError> {
+    let parameters = &model.model().parameters;
+    let mut seen: Vec<(usize, bool, &'static str)> = Vec::new();
+    for ((name, _), &flag) in ranges.iter().zip(flags) {
+        let is_pattern = is_pattern(name);
+        for i in elements(parameters, Setting::Bounds, name)? {
+            let other = seen.iter().find(|(known, of_pattern, _)| *known == i && *of_pattern == is_pattern);
+            if let Some((.., other)) = other.filter(|(.., other)| [*other, flag] != ["--bounds"; 2]) {
+                return Err(CliError::TwoRanges { flags: [other, flag], name: parameters.names[i].clone() });
+            }
+            seen.push((i, is_pattern, flag));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a mask of a channel that there is not.

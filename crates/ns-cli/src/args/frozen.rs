@@ -10,9 +10,17 @@ use crate::output::reporter;
 
 /// The parameters of one `--freezeParameters`.
 #[derive(Debug, Clone)]
-pub(crate) struct FrozenParameters(Vec<Frozen>);
+pub(crate) struct FrozenParameters(Vec<FrozenPart>);
 
 /// One part of the list.
+#[derive(Debug, Clone)]
+struct FrozenPart {
+    /// As it is given.
+    text: String,
+    names: Frozen,
+}
+
+/// What a part names.
 #[derive(Debug, Clone)]
 enum Frozen {
     Name(String),
@@ -30,7 +38,11 @@ pub(crate) fn frozen(text: &str) -> Result<FrozenParameters, String> {
     parts.into_iter().filter(|part| !part.is_empty()).map(part).collect::<Result<_, _>>().map(FrozenParameters)
 }
 
-fn part(text: &str) -> Result<Frozen, String> {
+fn part(text: &str) -> Result<FrozenPart, String> {
+    Ok(FrozenPart { text: text.to_owned(), names: names(text)? })
+}
+
+fn names(text: &str) -> Result<Frozen, String> {
     let inside = |prefix: &str| text.strip_prefix(prefix)?.strip_suffix('}');
     let regex = |pattern: &str| {
         Regex::new(&format!("^(?:{pattern})$"))
@@ -67,14 +79,14 @@ impl FrozenParameters {
             let matching = |pattern: &Regex, among: &mut dyn Iterator<Item = usize>| -> Vec<usize> {
                 among.filter(|&i| pattern.is_match(&names[i])).collect()
             };
-            let of_part = match part {
+            let of_part = match &part.names {
                 Frozen::Name(name) => elements(&model.model().parameters, Setting::FreezeParameters, name)?,
                 Frozen::Constrained => constrained.clone(),
                 Frozen::ConstrainedLike(pattern) => matching(pattern, &mut constrained.iter().copied()),
                 Frozen::Like(pattern) => matching(pattern, &mut (0..names.len())),
             };
             if of_part.is_empty() {
-                reporter::warning("a part of `--freezeParameters` matches no parameter");
+                reporter::warning(&format!("`{}` of `--freezeParameters` matches no parameter", part.text));
             }
             found.extend(of_part);
         }
@@ -108,8 +120,9 @@ mod tests {
     fn commas_within_braces_are_parts_of_patterns() {
         assert_eq!(split_at_commas("a,rgx{b{1,2}},c"), ["a", "rgx{b{1,2}}", "c"]);
         let FrozenParameters(parts) = frozen("allConstrainedNuisances,,rgx{lumi.*},var{r_.*},x").expect("readable");
+        let names: Vec<Frozen> = parts.into_iter().map(|part| part.names).collect();
         assert!(matches!(
-            parts[..],
+            names[..],
             [Frozen::Constrained, Frozen::ConstrainedLike(_), Frozen::Like(_), Frozen::Name(_)]
         ));
         assert!(frozen("rgx{(}").expect_err("no pattern").starts_with("`(` is not a regular expression"));

@@ -216,6 +216,37 @@ fn ranges_are_those_of_combine() {
 }
 
 #[test]
+fn two_ranges_of_a_parameter_are_refused_by_their_flags() {
+    for (arguments, said) in [
+        (
+            &["--setParameterRanges", "r=0,5", "--rMin", "-1"][..],
+            "`--setParameterRanges` and `--rMin` both set the range of `r`",
+        ),
+        (&["--bounds", "r=0:5", "--rMax", "9"], "`--bounds` and `--rMax` both set the range of `r`"),
+        (&["--setParameterRanges", "r=0,5:r=0,9"], "`--setParameterRanges` sets the range of `r` twice"),
+        (&["--bounds", "r=0:5", "--bounds", "r=0:9"], "`--bounds` sets `r` twice"),
+    ] {
+        let refused = run(&[&["fit", "two.txt"], arguments].concat());
+        assert_eq!(refused.code, Some(2), "{arguments:?}");
+        assert!(refused.stderr.starts_with(&format!("error: {said}")), "{arguments:?}: {}", refused.stderr);
+    }
+    // A name goes before a pattern.
+    let fit = run(&["fit", "two.txt", "--bounds", "*=-5:5", "--rMin", "-1", "--rMax", "9"]).document();
+    assert_eq!(fit["provenance"]["settings"]["bounds"]["r"], json!([-1.0, 9.0]));
+}
+
+#[test]
+fn a_part_of_the_frozen_parameters_that_matches_nothing_is_quoted() {
+    let fit = run(&["fit", "two.txt", "--freezeParameters", "pdf_gg,rgx{pdf_q.*}"]);
+    assert_eq!(fit.code, Some(0), "{}", fit.stderr);
+    assert!(
+        fit.stderr.contains("warning: `rgx{pdf_q.*}` of `--freezeParameters` matches no parameter\n"),
+        "{}",
+        fit.stderr
+    );
+}
+
+#[test]
 fn a_signal_without_events_is_reported() {
     let checked = run(&["check", "none.txt"]);
     let findings = checked.document()["findings"].clone();
