@@ -18,6 +18,20 @@ fn examples(arguments: &[&str]) -> Run {
 /// Runs that write a document of every schema, but for `contours`, which Python alone writes.
 const RUNS: &[&[&str]] = &[
     &["fit", "histfactory/combination.xml"],
+    &[
+        "fit",
+        "combine/productions.txt",
+        "--mass",
+        "125",
+        "--physics-model",
+        "multiSignalModel",
+        "--PO",
+        "map=.*/ggH.*:r_ggH[1,0,10]",
+        "--PO",
+        "map=.*/qqH.*:r_qqH[1,0,10]",
+        "--keyword-value",
+        "WORD=1",
+    ],
     &["fit", "shapes.json", "--minos", "--multi-start=2", "--covariance", "--correlation"],
     &["fit", "background.json", "--poi", "none", "--fix", "norm_ttbar=1", "--bounds", "theory_ttbar=-2:2"],
     &["fit", "shapes.json", "--asimov=2"],
@@ -86,6 +100,7 @@ const BY_NAME: &[&str] = &[
     "modifiers",
     "digests",
     "references",
+    "keywords",
 ];
 
 /// Keys that an object need not have, by the end of its JSON pointer.
@@ -104,7 +119,8 @@ const OPTIONAL: &[(&str, &[&str])] = &[
     ("/provenance/grid", &["command"]),
     ("/grid/workspace", &["file"]),
     ("/grid/patchset", &["file"]),
-    ("/provenance/workspace", &["file", "files", "patches", "patchset"]),
+    ("/provenance/workspace", &["card", "file", "files", "patches", "patchset"]),
+    ("/workspace/card", &["keywords", "mass", "model_options", "physics_model"]),
     ("/provenance/patchset", &["file"]),
     ("/provenance/data", &["fit"]),
     ("/provenance/workspaces/0", &["file"]),
