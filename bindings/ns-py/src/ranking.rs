@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nextstat::Analysis;
 use nextstat::alarm::Alarm;
-use nextstat::ranking::RankingRequest;
+use nextstat::ranking::{RankingGroup, RankingGroups, RankingRequest};
 use ns_inference::monitor::Monitor;
 use ns_inference::parallel::WorkPart;
 use ns_inference::ranking::{RankingMethods, RankingPart};
@@ -25,8 +25,9 @@ use crate::watch::{answer_watched, callback};
 struct RankingWanted {
     /// `classic`, `global` and `covariance`, or some of them.
     methods: Vec<String>,
-    /// Names with their patterns.
-    groups: Vec<(String, Vec<String>)>,
+    /// Names with their patterns, or with none for a group of the measurement; `None` for all of the
+    /// measurement.
+    groups: Option<Vec<(String, Option<Vec<String>>)>>,
     minos: bool,
     /// A stored fit to refer to.
     fit: Option<FitText>,
@@ -36,6 +37,13 @@ impl RankingWanted {
     fn request(self, py: Python<'_>, parts: Vec<RankingPart>) -> PyResult<RankingRequest> {
         let Self { methods, groups, minos, fit } = self;
         let fit = fit.map(|fit| read_fit(py, fit)).transpose()?.map(Arc::new);
+        let group = |(name, patterns): (String, Option<Vec<String>>)| match patterns {
+            None => RankingGroup::Named(name),
+            Some(patterns) => RankingGroup::Matching { name, patterns },
+        };
+        let groups = groups.map_or(RankingGroups::OfMeasurement, |groups| {
+            RankingGroups::These(groups.into_iter().map(group).collect())
+        });
         Ok(RankingRequest { methods: methods_of(py, methods)?, minos, groups, parts, fit })
     }
 }

@@ -36,10 +36,8 @@ pub struct RankingRequest {
     pub methods: RankingMethods,
     /// Whether shifts are MINOS intervals instead of standard deviations.
     pub minos: bool,
-    /// Groups of parameters: a name, and patterns in which `*` stands for anything; without
-    /// patterns the group of the measurement that has this name. Without any group those of the
-    /// measurement, which data cards of Combine define.
-    pub groups: Vec<(String, Vec<String>)>,
+    /// Groups of parameters.
+    pub groups: RankingGroups,
     /// Parts that were computed elsewhere.
     pub parts: Vec<RankingPart>,
     /// A stored fit to refer to, instead of a new one. Its covariance ranks without a refit; for
@@ -47,9 +45,47 @@ pub struct RankingRequest {
     pub fit: Option<Arc<StoredFit>>,
 }
 
+/// Which groups of parameters have a common impact.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum RankingGroups {
+    /// All of the measurement, which data cards of Combine define; without free members none.
+    #[default]
+    OfMeasurement,
+    /// These.
+    These(Vec<RankingGroup>),
+}
+
+/// A group of parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RankingGroup {
+    /// The group of the measurement that has this name.
+    Named(String),
+    /// The parameters that match.
+    Matching {
+        /// What the group is called.
+        name: String,
+        /// Names, or patterns in which `*` stands for anything.
+        patterns: Vec<String>,
+    },
+}
+
+impl RankingGroup {
+    fn name(&self) -> &str {
+        match self {
+            Self::Named(name) | Self::Matching { name, .. } => name,
+        }
+    }
+}
+
 impl Default for RankingRequest {
     fn default() -> Self {
-        Self { methods: RankingMethods::ALL, minos: false, groups: Vec::new(), parts: Vec::new(), fit: None }
+        Self {
+            methods: RankingMethods::ALL,
+            minos: false,
+            groups: RankingGroups::default(),
+            parts: Vec::new(),
+            fit: None,
+        }
     }
 }
 
@@ -154,26 +190,38 @@ impl Analysis {
     fn ranking_options(&self, request: &RankingRequest) -> Result<RankingOptions, SettingsError> {
         let poi = self.varied(None, Procedure::Ranking)?;
         let has_free = |group: &ParameterGroup| group.members.iter().any(|&i| i != poi && !self.is_fixed(i));
-        let mut groups: Vec<ParameterGroup> = Vec::with_capacity(request.groups.len());
-        for (name, patterns) in &request.groups {
-            if groups.iter().any(|known| known.name == *name) {
-                return Err(SettingsError::TwoGroups(GroupTwice { name: name.clone() }));
+        let groups = match &request.groups {
+            RankingGroups::OfMeasurement => self.groups_of_measurement().into_iter().filter(has_free).collect(),
+            RankingGroups::These(groups) => self.chosen_groups(groups, has_free)?,
+        };
+        let (methods, minos) = (request.methods, request.minos);
+        Ok(RankingOptions { poi, methods, minos, groups })
+    }
+
+    /// Returns `chosen`, each of which must have a free member and a name of its own.
+    fn chosen_groups(
+        &self,
+        chosen: &[RankingGroup],
+        has_free: impl Fn(&ParameterGroup) -> bool,
+    ) -> Result<Vec<ParameterGroup>, SettingsError> {
+        let mut groups: Vec<ParameterGroup> = Vec::with_capacity(chosen.len());
+        for wanted in chosen {
+            let name = wanted.name();
+            if groups.iter().any(|known| known.name == name) {
+                return Err(SettingsError::TwoGroups(GroupTwice { name: name.to_owned() }));
             }
-            let group = match patterns.is_empty() {
-                true => self.group_of_measurement(name)?,
-                false => ParameterGroup::matching(name, patterns, &self.model().parameters),
+            let group = match wanted {
+                RankingGroup::Named(name) => self.group_of_measurement(name)?,
+                RankingGroup::Matching { name, patterns } => {
+                    ParameterGroup::matching(name, patterns, &self.model().parameters)
+                }
             };
             if !has_free(&group) {
-                return Err(SettingsError::EmptyGroup { name: name.clone() });
+                return Err(SettingsError::EmptyGroup { name: name.to_owned() });
             }
             groups.push(group);
         }
-        if request.groups.is_empty() {
-            groups = self.groups_of_measurement();
-            groups.retain(has_free);
-        }
-        let (methods, minos) = (request.methods, request.minos);
-        Ok(RankingOptions { poi, methods, minos, groups })
+        Ok(groups)
     }
 
     /// Returns the groups of uncertainties of the measurement.

@@ -209,7 +209,7 @@ def ranking(
     groups : dict, or name or sequence of names, optional
         Name patterns by group: the common impact of the parameters that match. Names choose among
         the groups that the measurement has, as Combine cards define them; if not given, all of
-        those.
+        those, and none if empty.
     minos : bool
         Post-fit impacts at the ends of MINOS intervals.
     fit : FitResult, dict or path, optional
@@ -255,9 +255,12 @@ def ranking_wanted(
 ) -> dict[str, Any]:
     """Returns a ranking as the extension module takes it."""
     chosen = [groups] if isinstance(groups, str) else groups
+    patterns: Sequence[tuple[str, list[str] | None]] | None
     # Patterns need the name of a group.
-    if isinstance(chosen, (list, tuple)) and not any("*" in str(name) for name in chosen):
-        patterns: list[tuple[str, list[str]]] = [(name, []) for name in names("groups", chosen)]
+    if groups is None:
+        patterns = None
+    elif isinstance(chosen, (list, tuple)) and not any("*" in str(name) for name in chosen):
+        patterns = [(name, None) for name in names("groups", chosen)]
     else:
         patterns = group_patterns(groups, "{'jets': 'jes_*'}")
     wanted = names("methods", methods)

@@ -2,7 +2,7 @@
 
 use crate::masks::{SHAPE, compiled, masked};
 use nextstat::fit::Matrices;
-use nextstat::ranking::RankingRequest;
+use nextstat::ranking::{RankingGroup, RankingGroups, RankingRequest};
 use nextstat::settings::Settings;
 use nextstat::stored::StoredFit;
 use nextstat::{Analysis, Blinding, CompiledModel, DataSource, Face, FitRequest, Hint, NoMonitor, YieldPropagation};
@@ -216,8 +216,11 @@ fn hidden_data_are_not_compared_with_a_stored_fit() {
 }
 
 fn ranked(model: &CompiledModel, fit: Option<StoredFit>, methods: RankingMethods) -> Ranking {
-    let groups =
-        vec![("all".to_owned(), vec!["*".to_owned()]), ("jes".to_owned(), vec!["jes*".to_owned(), "xs*".to_owned()])];
+    let group = |name: &str, patterns: &[&str]| RankingGroup::Matching {
+        name: name.to_owned(),
+        patterns: patterns.iter().map(|&pattern| pattern.to_owned()).collect(),
+    };
+    let groups = RankingGroups::These(vec![group("all", &["*"]), group("jes", &["jes*", "xs*"])]);
     let request = RankingRequest { methods, groups, fit: fit.map(Arc::new), ..RankingRequest::default() };
     analysis(model, &Settings::default()).ranking(&request, &NoMonitor).expect("a ranking").result
 }

@@ -3,7 +3,7 @@
 use nextstat::error::Face;
 use nextstat::hypothesis::{HypotestRequest, LimitRequest, SignificanceRequest};
 use nextstat::limit_scan::{LimitScan, LimitScanRequest};
-use nextstat::ranking::RankingRequest;
+use nextstat::ranking::{RankingGroups, RankingRequest};
 use nextstat::settings::{AsimovPoi, AsimovPoint};
 use nextstat::{
     Analysis, Answer, CompileOptions, CompiledModel, DataSource, Document, Error, Hint, NoMonitor, PoiChoice, Settings,
@@ -279,4 +279,27 @@ fn mistakes_about_parameters_of_interest_are_explained() {
     for (error, message, hint) in mistakes {
         assert_eq!((error.message(Face::Library).as_str(), error.hint(Face::Library)), (message, hint));
     }
+}
+
+#[test]
+fn a_ranking_with_an_empty_list_of_groups_has_none() {
+    let request = RankingRequest { groups: RankingGroups::These(Vec::new()), ..RankingRequest::default() };
+    let analysis = grouped();
+    assert_eq!(analysis.ranking(&request, &NoMonitor).expect("a ranking").result.groups.len(), 0);
+    let found = analysis.ranking(&RankingRequest::default(), &NoMonitor).expect("a ranking").result.groups;
+    assert_eq!(found.iter().map(|group| &*group.group).collect::<Vec<_>>(), ["all"]);
+}
+
+/// Returns an analysis of a model with a group of uncertainties.
+fn grouped() -> Analysis {
+    let workspace = json!({
+        "channels": [{"name": "c", "samples": [
+            {"name": "s", "data": [10.0], "modifiers": [{"name": "mu", "type": "normfactor", "data": null}]},
+            {"name": "b", "data": [50.0], "modifiers": [
+                {"name": "xs", "type": "normsys", "data": {"lo": 0.9, "hi": 1.1}}]}]}],
+        "observations": [{"name": "c", "data": [55.0]}],
+        "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": [{"name": "xs", "groups": ["all"]}]}}],
+        "version": "1.0.0"});
+    let model = CompiledModel::from_json(workspace.to_string().as_bytes(), &CompileOptions::default());
+    Analysis::new(&model.expect("a model"), &Settings::default()).expect("an analysis")
 }

@@ -11,7 +11,7 @@ use crate::output::{Paint, Progress, Reporter, ResultArgs, escape};
 use crate::status::Status;
 use clap::{Args, ValueEnum};
 use nextstat::number::{NOT_CONVERGED, impact, measured, optional, pull};
-use nextstat::ranking::RankingRequest;
+use nextstat::ranking::{RankingGroup, RankingGroups, RankingRequest};
 use ns_inference::ranking::{GroupImpact, Impacts, Ranking, RankingEntry, RankingMethods};
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
@@ -82,6 +82,18 @@ impl From<Method> for RankingMethods {
     }
 }
 
+/// Returns the groups that the arguments name; those of the measurement if they name none.
+fn groups_of(given: Vec<GroupPatterns>) -> RankingGroups {
+    let group = |GroupPatterns { name, patterns }: GroupPatterns| {
+        if patterns.is_empty() { RankingGroup::Named(name) } else { RankingGroup::Matching { name, patterns } }
+    };
+    if given.is_empty() {
+        RankingGroups::OfMeasurement
+    } else {
+        RankingGroups::These(given.into_iter().map(group).collect())
+    }
+}
+
 impl Command for RankingArgs {
     fn files(&self) -> Files<'_> {
         self.setup.files(&self.output).reading_paths(self.from.as_slice())
@@ -89,7 +101,7 @@ impl Command for RankingArgs {
 
     fn run(self) -> Result<Status, CliError> {
         let analysis = self.setup.analysis(&self.threads, &self.device)?;
-        let groups = self.group.into_iter().map(|group| (group.name, group.patterns)).collect();
+        let groups = groups_of(self.group);
         let fit = self.from.as_deref().map(stored_fit).transpose()?.map(Arc::new);
         let request =
             RankingRequest { methods: self.method.into(), minos: self.minos, groups, fit, ..RankingRequest::default() };
