@@ -46,7 +46,10 @@ impl MeasurementReader<'_, '_> {
         let (parameters, names) = (self.parameters, self.names);
         let luminosity = parameters.luminosity();
         let reader = SettingsReader { parameters, names, luminosity, points: &setup.points, ranges: &setup.ranges };
-        if let ([first, _, ..], None) = (&analysis.pois[..], written) {
+        let listed: Vec<String> = analysis.pois.iter().map(|poi| names.parameter(poi)).collect();
+        // Another program may have changed the list of the analysis, and not what it says beside it.
+        let agrees = written.is_some_and(|written| written.has_pois(&listed));
+        if let ([first, _, ..], false) = (&analysis.pois[..], agrees) {
             let pois = crate::hint::in_backticks(&analysis.pois);
             self.warnings.push(format!(
                 "the analysis `{}` has the parameters of interest {pois}: the first, `{first}`, is taken, `--poi` or \
@@ -54,11 +57,15 @@ impl MeasurementReader<'_, '_> {
                 analysis.name
             ));
         }
+        let mut parameters = origin::restore(reader.all(), written)?;
+        if !agrees {
+            parameters.iter_mut().for_each(|config| config.is_poi = false);
+        }
         let poi = analysis.pois.first().map(|poi| names.parameter(poi));
         Ok(Measurement {
             name: analysis.name.clone(),
             poi: poi.or_else(|| written?.poi.clone()),
-            parameters: origin::restore(reader.all(), written)?,
+            parameters,
             clip: written.map(|written| written.clip).unwrap_or_default(),
         })
     }

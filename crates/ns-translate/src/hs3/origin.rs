@@ -5,7 +5,7 @@
 //! of channels that it has not. `misc` has room for that, and for the samples whose templates are
 //! cut off at zero: the standard does not say it, ROOT does it to all with a histosys.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
@@ -25,6 +25,18 @@ pub(super) struct WrittenSettings {
     /// A parameter of interest that the model does not have.
     pub(super) poi: Option<String>,
     pub(super) clip: Clipping,
+}
+
+impl WrittenSettings {
+    /// Returns whether `listed`, the parameters of interest of an analysis, are those that the
+    /// measurement had: the first, unless the model does not have it, and others by their settings.
+    pub(super) fn has_pois(&self, listed: &[String]) -> bool {
+        let used = self.settings.iter().filter(|setting| setting.unused.is_none());
+        let by_setting = used.filter(|setting| setting.keys.iter().any(|key| key == "poi"));
+        let by_setting: BTreeSet<&String> = by_setting.map(|setting| &setting.name).collect();
+        let is_same = |listed: &[String]| by_setting == listed.iter().collect();
+        is_same(listed) || is_same(listed.get(1..).unwrap_or_default())
+    }
 }
 
 struct WrittenSetting {

@@ -559,3 +559,31 @@ fn the_hint_of_a_list_without_entries_says_that_there_are_none() {
         }
     }
 }
+
+#[test]
+fn the_list_of_parameters_of_interest_goes_before_what_is_kept_beside_it() {
+    let workspace = json!({
+        "channels": [{"name": "c", "samples": [{"name": "s", "data": [5.0], "modifiers": [
+            {"name": "mu", "type": "normfactor", "data": null},
+            {"name": "nu", "type": "normfactor", "data": null}]}]}],
+        "observations": [{"name": "c", "data": [6.0]}],
+        "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": [{"name": "nu", "poi": true}]}}],
+        "version": "1.0.0"});
+    let read = |document: &Value| {
+        read_document(document.to_string().as_bytes(), &DocumentSource::Stdin).expect("a readable document")
+    };
+    let first = read(&workspace);
+    let written = convert(&first.workspace, &first.kept, TargetFormat::Hs3).expect("a document");
+    let mut written: Value = serde_json::from_str(&written.text).expect("JSON");
+    for (listed, taken, is_warned) in [
+        (json!(["mu", "nu"]), &["mu", "nu"][..], false),
+        (json!(["nu", "mu"]), &["nu"], true),
+        (json!(["mu"]), &["mu"], false),
+    ] {
+        written["analyses"][0]["parameters_of_interest"] = listed.clone();
+        let back = read(&written);
+        assert_eq!(back.workspace.measurements[0].pois().collect::<Vec<_>>(), taken, "{listed}");
+        let is_said = back.warnings.iter().any(|warning| warning.contains("has the parameters of interest"));
+        assert_eq!(is_said, is_warned, "{listed}: {:?}", back.warnings);
+    }
+}
