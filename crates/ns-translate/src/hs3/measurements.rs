@@ -47,7 +47,7 @@ impl MeasurementReader<'_, '_> {
         let luminosity = parameters.luminosity();
         let reader = SettingsReader { parameters, names, luminosity, points: &setup.points, ranges: &setup.ranges };
         let listed: Vec<String> = analysis.pois.iter().map(|poi| names.parameter(poi)).collect();
-        // Another program may have changed the list of the analysis, and not what it says beside it.
+        // Another program may have changed the list of the analysis and left what is kept of ours.
         let agrees = written.is_some_and(|written| written.has_pois(&listed));
         if let ([first, _, ..], false) = (&analysis.pois[..], agrees) {
             let pois = crate::hint::in_backticks(&analysis.pois);

@@ -38,7 +38,7 @@ pub(crate) fn require_schema(workspace: &Workspace) -> Result<(), Vec<NotReprese
     lacking.into_result()
 }
 
-/// Returns the workspace without the settings that pyhf does not have and that no likelihood depends
+/// Returns the workspace without the settings that pyhf does not have and no likelihood depends
 /// on, groups and further parameters of interest, and the JSON pointers of these.
 pub(crate) fn without_labels(workspace: &Workspace) -> (Workspace, Vec<String>) {
     let (mut plain, mut dropped) = (workspace.clone(), Vec::new());
