@@ -25,8 +25,8 @@ use crate::watch::{answer_watched, callback};
 struct RankingWanted {
     /// `classic`, `global` and `covariance`, or some of them.
     methods: Vec<String>,
-    /// Names with their patterns, or with none for a group of the measurement; `None` for all of the
-    /// measurement.
+    /// Names with their patterns, or with none for a group of the measurement; `None` for all of
+    /// the measurement.
     groups: Option<Vec<(String, Option<Vec<String>>)>>,
     minos: bool,
     /// A stored fit to refer to.

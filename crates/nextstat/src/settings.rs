@@ -257,8 +257,8 @@ impl Settings {
         })
     }
 
-    /// Returns the same settings with the values of Asimov data for the parameters of interest given
-    /// by their names, so that others can take their place.
+    /// Returns the same settings with the values of Asimov data for the parameters of interest
+    /// given by their names, so that others can take their place.
     pub(crate) fn with_asimov_by_name(&self, model: &Model) -> Self {
         let mut settings = self.clone();
         if let DataSource::Asimov(point) = &mut settings.data

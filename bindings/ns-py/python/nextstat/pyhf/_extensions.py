@@ -26,8 +26,8 @@ _TYPES = {"formula": "the formula", "morphing": "the morphing", "mcstat": "the m
 
 
 class SplitWorkspace(NamedTuple):
-    """A workspace as pyhf's schema has it, the `per_bin` settings of its parameters by name, and the
-    JSON pointers of what is left out.
+    """A workspace as pyhf's schema has it, the `per_bin` settings of its parameters by name, and
+    the JSON pointers of what is left out.
     """
 
     plain: dict
