@@ -158,7 +158,9 @@ fn the_cpu_computes_variances_that_a_device_lacks() {
     for (model, best) in fitted() {
         let accelerator = Accelerator::new(Box::new(WithoutVariance(CpuLikelihood::new(&model))));
         let (accelerated, cpu) = (fit_toys(&model, &best, Some(&accelerator)), fit_toys(&model, &best, None));
-        for (accelerated, cpu) in accelerated.iter().zip(&cpu).filter(|(a, b)| (a.nll - b.nll).abs() < 1e-8) {
+        // Some of these likelihoods have flat directions, or several minima.
+        let is_same = |(a, b): &(&ToyFit, &ToyFit)| a.params.iter().zip(&b.params).all(|(a, b)| (a - b).abs() < 1e-4);
+        for (accelerated, cpu) in accelerated.iter().zip(&cpu).filter(is_same) {
             assert_eq!(accelerated.uncertainty.is_some(), cpu.uncertainty.is_some(), "toy {}", cpu.toy);
             let Some((one, other)) = accelerated.uncertainty.zip(cpu.uncertainty) else { continue };
             assert!((one - other).abs() <= 0.01 * other, "toy {}: {one} against {other}", cpu.toy);
