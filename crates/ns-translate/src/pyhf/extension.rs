@@ -156,7 +156,7 @@ pub(super) fn write_parameter(parameter: &ParameterConfig, object: &mut Map<Stri
         ("per_bin", parameter.per_bin.map(write_per_bin)),
         ("beta", beta),
         ("elements", parameter.elements.as_ref().map(|names| json!(names))),
-        ("poi", parameter.is_poi.then(|| json!(true))),
+        ("poi", parameter.is_poi.then_some(json!(true))),
         ("groups", (!parameter.groups.is_empty()).then(|| json!(parameter.groups))),
     ];
     object.extend(settings.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));

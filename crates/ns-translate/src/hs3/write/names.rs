@@ -96,7 +96,7 @@ pub(super) fn choose(workspace: &Workspace, roles: &mut Roles<'_>, lacking: &mut
         match elements(name, role.n_elements, &mut taken) {
             Some(elements) => role.elements = elements,
             None => {
-                lacking.add("a vector whose elements are called like other parameters,", name, role.pointer.clone())
+                lacking.add("a vector whose elements are called like other parameters,", name, role.pointer.clone());
             }
         }
     }
