@@ -28,9 +28,10 @@ def test_arguments_of_the_page_run(root, monkeypatch):
             assert eval(code, {"nextstat": nextstat}).workspace["channels"]
             continue
         card = "productions.txt" if "ggH" in code else "counting.txt"
-        names = {"nextstat": nextstat, "model": nextstat.load_workspace(card)}
+        strengths = {"physics_model": "multiSignalModel", "model_options": STRENGTHS} if "r_ggH" in code else {}
+        names = {"nextstat": nextstat, "model": nextstat.load_workspace(card, **strengths)}
         given = eval(f"dict({code})", names)
-        reading = {name: value for name, value in given.items() if name in READING}
+        reading = strengths | {name: value for name, value in given.items() if name in READING}
         model = nextstat.load_workspace(card, **reading)
         asked = {name: value for name, value in given.items() if name not in READING}
         assert nextstat.fit(model, **asked).converged, code
