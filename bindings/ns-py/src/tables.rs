@@ -1,5 +1,6 @@
 //! Tables of results for papers, made of the JSON text of their documents.
 
+use nextstat::stored::StoredFit;
 use nextstat::tables::{FlatValue, Table, TableFormat, TableRequest, UnknownFormat};
 use pyo3::prelude::*;
 
@@ -58,6 +59,14 @@ impl PyTable {
     }
 }
 
+/// Refuses the JSON text of a fit that is damaged, or whose numbers were changed.
+#[pyfunction]
+fn require_sound_fit(py: Python<'_>, document: &[u8]) -> PyResult<()> {
+    let checked = py.detach(|| StoredFit::require_sound(document));
+    checked.map_err(|problem| error::table(py, &problem.into()))
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(require_sound_fit, module)?)?;
     module.add_class::<PyTable>()
 }

@@ -157,3 +157,32 @@ def test_a_stored_fit_is_reported_with_all_data_hidden(root, tmp_path):
     assert all(value is None for channel in report.to_dict()["yields"]["channels"] for value in channel["data"])
     assert "723 (no uncertainty)" in repr(report) and "blinded" in repr(report)
     assert (tmp_path / "report.html").exists()
+
+
+def _shorter(fit, key):
+    fit[key] = fit[key][1:]
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda fit: fit["bestfit"].__setitem__(0, 99.0), "do not have their checksum"),
+        (lambda fit: _shorter(fit, "bestfit"), "bestfit"),
+        (lambda fit: _shorter(fit, "uncertainties"), "uncertainties"),
+        (lambda fit: _shorter(fit, "covariance"), "covariance"),
+        (lambda fit: fit["covariance"].insert(0, [1.0]), "covariance"),
+    ],
+)
+def test_what_is_published_refuses_damaged_fits(damage, message, minimum, tmp_path):
+    plot = pytest.importorskip("nextstat.plot", exc_type=ImportError)
+    fit = json.loads(minimum.read_text("utf-8"))
+    damage(fit)
+    minimum.write_text(json.dumps(fit), "utf-8")
+    for publish in (
+        lambda: nextstat.table(minimum),
+        lambda: plot.pulls(minimum),
+        lambda: nextstat.hepdata.submission([minimum], tmp_path / "record"),
+    ):
+        with pytest.raises(nextstat.WorkspaceError, match=message):
+            publish()
+    assert not (tmp_path / "record").exists()

@@ -114,6 +114,18 @@ impl StoredFit {
         Ok(Self::of_document(document))
     }
 
+    /// Refuses the document of a fit that is damaged, or whose numbers were changed. A fit that did
+    /// not converge has none.
+    ///
+    /// # Errors
+    /// As [`StoredFit::from_json`], but for the fit that did not converge.
+    pub fn require_sound(text: &[u8]) -> Result<(), StoredFitError> {
+        match Self::from_json(text) {
+            Ok(_) | Err(StoredFitError::NotConverged) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     fn of_document(fit: FitDocument) -> Self {
         let n = fit.par_names.len();
         let widths: Vec<f64> = fit.uncertainties.iter().map(|width| width.unwrap_or(0.0)).collect();

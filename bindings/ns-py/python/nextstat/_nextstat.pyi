@@ -68,6 +68,7 @@ class GradientError(NextstatError):
 
 _Found: TypeAlias = tuple[_Array, _Array | None, _Array | None]
 
+def require_sound_fit(document: bytes) -> None: ...
 @final
 class RawTable:
     """A table of the result in a JSON text."""

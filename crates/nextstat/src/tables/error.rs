@@ -1,6 +1,7 @@
 //! Why a document has no such table.
 
 use crate::error::{Face, Hint};
+use crate::stored::StoredFitError;
 
 /// A document without tables, or without the requested one.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -12,6 +13,9 @@ pub enum TableError {
         /// The parser's message.
         reason: String,
     },
+    /// The document of a fit that is damaged, or was changed.
+    #[error(transparent)]
+    Fit(#[from] StoredFitError),
     /// A document that is not a result.
     #[error("the document is not a result of nextstat: it has no `$schema`")]
     NotAResult,
@@ -74,6 +78,7 @@ impl Hint for TableError {
             Self::Missing { key: key @ ("correlation" | "covariance") } => {
                 Some(face.either(format!("`nextstat fit --{key}` writes it"), "`nextstat.fit` has it".to_owned()))
             }
+            Self::Fit(error) => error.hint().map(str::to_owned),
             Self::NoSuchRow { similar: Some(similar), .. } => Some(format!("did you mean `{similar}`?")),
             _ => None,
         }

@@ -45,6 +45,7 @@ pub use csv::FlatValue;
 pub use error::TableError;
 
 use crate::number::significant;
+use crate::stored::StoredFit;
 use ns_core::pattern::{is_pattern, matches};
 use serde_json::Value;
 use std::fmt;
@@ -230,8 +231,14 @@ impl Table {
     /// # Errors
     /// As [`Table::of`], and a text that is not JSON.
     pub fn from_json(document: &[u8], request: &TableRequest) -> Result<Self, TableError> {
-        let document = serde_json::from_slice(document).map_err(|e| TableError::NotJson { reason: e.to_string() })?;
-        Self::of(&document, request)
+        let text = document;
+        let document: Value =
+            serde_json::from_slice(text).map_err(|e| TableError::NotJson { reason: e.to_string() })?;
+        let table = Self::of(&document, request)?;
+        if results::is_fit(&document) {
+            StoredFit::require_sound(text)?;
+        }
+        Ok(table)
     }
 
     /// Reads a table from a document.

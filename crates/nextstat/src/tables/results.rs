@@ -22,6 +22,11 @@ pub(super) struct Contents {
 /// Makes a table of a document.
 pub(super) type Maker<'a> = Box<dyn Fn() -> Result<Contents, TableError> + 'a>;
 
+/// Returns whether a document is that of a fit.
+pub(super) fn is_fit(document: &serde_json::Value) -> bool {
+    kind(&Place::root(document)).is_ok_and(|kind| kind == "fit")
+}
+
 /// Returns the table `wanted` of `document`, or its first.
 pub(super) fn table(document: &serde_json::Value, wanted: Option<&str>) -> Result<Table, TableError> {
     let root = Place::root(document);

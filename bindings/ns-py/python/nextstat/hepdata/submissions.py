@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._errors import install_command, warn, with_hint
 from .._files import write_whole
-from .._nextstat import NextstatError, ParameterError, digest_of
+from .._nextstat import NextstatError, ParameterError, digest_of, require_sound_fit
 from .._sources import document_bytes, file_of
 from .records import Record, records
 
@@ -179,13 +179,16 @@ def _document(name, result):
     if hasattr(result, "to_dict"):
         return result.to_dict()
     try:
-        found = json.loads(document_bytes(result))
+        text = document_bytes(result)
+        found = json.loads(text)
     except (ValueError, RecursionError) as error:
         if isinstance(error, NextstatError):
             raise
         raise ParameterError(f"`{name}` is not JSON: {error}") from None
     if not isinstance(found, dict):
         raise ParameterError(f"`{name}` is not a result of nextstat")
+    if str(found.get("$schema")).startswith("urn:nextstat:schema:fit:"):
+        require_sound_fit(text)
     return found
 
 

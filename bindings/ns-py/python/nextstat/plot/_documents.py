@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .. import _results
 from .._arguments import names as names_of
 from .._errors import ConvergenceError, listed, with_hint
-from .._nextstat import WorkspaceError
+from .._nextstat import WorkspaceError, require_sound_fit
 from .._results import Result
 from .._sources import document_bytes
 from ._validity import require_valid
@@ -118,14 +118,17 @@ def _classes(kinds: Sequence[str]) -> str:
 
 
 def _stored(source: Stored, wanted: Sequence[str]) -> Document:
+    text = document_bytes(source)
     try:
-        fields = json.loads(document_bytes(source))
+        fields = json.loads(text)
     except json.JSONDecodeError as error:
         raise WorkspaceError(f"the document is not JSON: {error}") from None
     kind = kind_of(fields)
     if kind not in wanted:
         raise WorkspaceError(f"the document is one of {listed([kind])}, and this figure is drawn from {listed(wanted, 'or')}")
     require_valid(fields, kind)
+    if kind == "fit":
+        require_sound_fit(text)
     source_of_data = ((fields.get("provenance") or {}).get("data") or {}).get("source")
     return Document(kind, fields, _LABELS.get(str(source_of_data), OBSERVED))
 
