@@ -126,7 +126,7 @@ impl CombinationInput {
             InputContent::Workspace(workspace) => workspace.sha256.clone(),
             InputContent::Card { bytes, .. } => sha256_of_bytes(bytes),
         };
-        source(digest, self.file.as_deref())
+        source(&digest, self.file.as_deref())
     }
 }
 
@@ -151,12 +151,12 @@ impl ReadInput {
     }
 
     fn provenance(&self) -> Value {
-        source(self.workspace.sha256.clone(), self.file.as_deref())
+        source(&self.workspace.sha256, self.file.as_deref())
     }
 }
 
 /// Describes an input in the provenance.
-fn source(digest: String, file: Option<&str>) -> Value {
+fn source(digest: &str, file: Option<&str>) -> Value {
     let mut source = json!({"digest": digest});
     if let Some(file) = file {
         source["file"] = json!(file);
