@@ -85,7 +85,7 @@ def test_values_are_rounded_as_the_command_rounds_them(path, model):
     for name in ("mu", "norm_ttbar"):
         value = re.search(rf"^  {name} = (.*)$", there, re.M).group(1)
         assert re.search(rf"^  {name} +{re.escape(value)}$", here, re.M), (value, here)
-    assert re.search(r"\(stat\. [\d.]+, syst\. [\d.]+\), MINOS", here)
+    assert re.search(r"\(stat\. [\d.]+, syst\. [\d.]+, by covariance\), MINOS", here)
     pulls = re.search(r"pulls +best fit.*?\n((  \S.*\n)+)", there).group(1).splitlines()
     for row in pulls[1:]:
         assert row.split() in [line.split() for line in here.splitlines()], row

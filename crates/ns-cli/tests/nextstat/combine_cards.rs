@@ -299,7 +299,7 @@ fn flags_of_the_page_run() {
     let mut n_run = 0;
     for row in table.lines().skip(1).take_while(|line| line.starts_with('|')) {
         let cells: Vec<&str> = row.split(" | ").collect();
-        let same = cells[1].starts_with("the same").then(|| code(cells[0])).unwrap_or_default();
+        let same = if cells[1].starts_with("the same") { code(cells[0]) } else { Vec::new() };
         let verbs = ["decorrelate", "prune", "rename"];
         let others = code(cells[1]).into_iter().filter(|one| one.starts_with(['-', 'n']) && !verbs.contains(one));
         for line in same.into_iter().chain(others.filter(|line| *line != "--mass")) {

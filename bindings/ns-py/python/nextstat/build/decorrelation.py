@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from .. import _nextstat
-from .._arguments import names
+from .._arguments import card_options, names
 from .._errors import listed, with_hint
 from .._nextstat import ParameterError, WorkspaceError
 from .._sources import json_bytes
@@ -63,7 +63,8 @@ def decorrelate(workspace: dict[str, Any], parameters: str | Sequence[str], by: 
 def _split(workspace, parameters, by):
     """Returns the workspace with parameters split by channel or by sample, and their new names."""
     try:
-        text, report = _nextstat.decorrelate(json_bytes(workspace), {"parameters": parameters, "by": by})
+        options = {"parameters": parameters, "by": by}
+        text, report = _nextstat.decorrelate(json_bytes(workspace), options, card_options())
     except WorkspaceError as error:
         pois = [measurement["config"].get("poi") for measurement in workspace["measurements"]]
         if any(poi and f"parameter of interest `{poi}`" in str(error) for poi in pois):
