@@ -6,7 +6,7 @@ use ns_core::spec::{
     ModifierData, ModifierInterpolation, MorphingTerm, Observation, ParameterConfig, PerBinConstraint, PerBinKind,
     Sample, TemplateRule, Workspace,
 };
-use proptest::collection::vec;
+use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -72,7 +72,9 @@ fn extension() -> impl Strategy<Value = ParameterConfig> {
     let beta = option::of((number(), number()));
     let elements = option::of(vec(name(), 1..4));
     let terms = option::of(vec(constraint_term(), 1..4));
-    let of_interest = (any::<bool>(), vec(name(), 0..3));
+    // A parameter is in a group once.
+    let groups = btree_set(name(), 0..3).prop_map(|groups| groups.into_iter().collect::<Vec<_>>());
+    let of_interest = (any::<bool>(), groups);
     (terms, per_bin, beta, elements, of_interest).prop_map(
         |(constraints, per_bin, beta, elements, (is_poi, groups))| {
             let per_bin =
