@@ -358,7 +358,7 @@ def test_json2xml_names_what_xml_cannot_hold(tmp_path):
 
 
 def test_json2xml_leaves_out_groups_and_further_parameters_of_interest_with_a_warning(tmp_path):
-    workspace = nextstat.load_workspace("examples/simple.json").workspace
+    workspace = json.loads((TESTDATA.parent / "examples/simple.json").read_text("utf-8"))
     config = workspace["measurements"][0]["config"]
     config["parameters"] = [{"name": "uncorr_bkguncrt", "groups": ["all"], "poi": True}]
     (tmp_path / "grouped.json").write_text(json.dumps(workspace))
