@@ -144,12 +144,19 @@ impl Hessian {
         self.factor.solve(&unit, out);
     }
 
-    /// Returns `true` if parameter `i` is free and its variance more than rounding: correlations
-    /// leave some of its own curvature.
+    /// Returns `true` if parameter `i` is free and its variance more than rounding or damping:
+    /// correlations leave some of its own curvature.
     #[must_use]
     pub fn determines(&self, i: usize) -> bool {
         let excess = self.variance(i) * self.diagonal[i];
-        self.variance(i) > 0.0 && excess > 0.0 && excess * UNDETERMINED < 1.0
+        self.variance(i) > 0.0 && excess > 0.0 && excess * UNDETERMINED.max(100.0 * self.damping) < 1.0
+    }
+
+    /// Returns the standard deviation of parameter `i`; `None` if it is not free, if the data do
+    /// not determine it, or if the matrix is not that of a minimum.
+    #[must_use]
+    pub fn sigma(&self, i: usize) -> Option<f64> {
+        (self.is_covariance() && self.determines(i)).then(|| self.variance(i).sqrt())
     }
 
     /// Returns the variance of parameter `i`; 0 if it is not free.

@@ -324,7 +324,5 @@ fn frozen_uncertainty<L: DataLikelihood>(
     let mut frozen = domain.clone();
     (0..frozen.fixed.len()).for_each(|i| frozen.fixed[i] |= is_frozen(i));
     let at = profiler.best().params.clone();
-    let hessian = crate::hessian::Hessian::at(profiler.likelihood(), &at, &frozen);
-    let variance = hessian.variance(poi);
-    (hessian.is_positive_definite() && variance > 0.0).then(|| variance.sqrt())
+    crate::hessian::Hessian::at(profiler.likelihood(), &at, &frozen).sigma(poi)
 }

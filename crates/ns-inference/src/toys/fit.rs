@@ -87,7 +87,7 @@ impl ToyFitter<'_> {
                 return self.result(&mut profiler, toy);
             }
             let variance = lowest(fitted.free).variance;
-            if self.uncertainty_of.is_some() && variance.is_none() {
+            if variance.is_none() && self.has_uncertainty(&profiler) {
                 // Where a matrix is singular to rounding, fused products may leave no variance.
                 accelerator.leave(1);
                 return self.result(&mut profiler, toy);
@@ -97,13 +97,16 @@ impl ToyFitter<'_> {
         toys.map(&mut one).collect()
     }
 
+    /// Returns whether an uncertainty is wanted, and its parameter is free and inside its range.
+    fn has_uncertainty<L: DataLikelihood>(&self, profiler: &Profiler<'_, L>) -> bool {
+        let domain = profiler.domain();
+        let is_inside = |i: usize| domain.bound_at(i, profiler.best().params[i]).is_none() && !domain.fixed[i];
+        self.uncertainty_of.is_some_and(is_inside)
+    }
+
     fn result<L: DataLikelihood>(&self, profiler: &mut Profiler<'_, L>, toy: u64) -> ToyFit {
         let converged = profiler.best().converged();
-        let uncertainty = self.uncertainty_of.filter(|_| converged).and_then(|i| {
-            let hessian = profiler.hessian();
-            let variance = hessian.variance(i);
-            (hessian.is_positive_definite() && variance > 0.0).then(|| variance.sqrt())
-        });
+        let uncertainty = self.uncertainty_of.filter(|_| converged).and_then(|i| profiler.hessian().sigma(i));
         Self::result_with(profiler, toy, uncertainty)
     }
 

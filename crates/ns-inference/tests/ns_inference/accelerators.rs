@@ -112,17 +112,22 @@ fn faulty(fault: AcceleratorFault) -> Accelerator {
     Accelerator::new(Box::new(Faulty(fault)))
 }
 
+/// Models whose likelihoods have kinks and several minima.
 fn models() -> Vec<Model> {
-    (0..8).map(|seed| random::model(seed, Shape::SMALL, Default::default())).collect()
+    models_of(Shape::SMALL)
 }
 
-/// Returns models with convergent fits, with their best fits.
-fn fitted() -> Vec<(Model, Vec<f64>)> {
+fn models_of(shape: Shape) -> Vec<Model> {
+    (0..8).map(|seed| random::model(seed, shape, Default::default())).collect()
+}
+
+/// Returns those of `models` whose fits converge, with their best fits.
+fn fitted(models: Vec<Model>) -> Vec<(Model, Vec<f64>)> {
     let best = |model: Model| {
         let found = fit(&mut Problem::new(&model, &mut CpuLikelihood::new(&model), &FitOptions::default()));
         found.converged.then_some((model, found.bestfit))
     };
-    models().into_iter().filter_map(best).collect()
+    models.into_iter().filter_map(best).collect()
 }
 
 fn run(accelerator: Option<&Accelerator>) -> ToyRun<'_> {
@@ -144,7 +149,7 @@ fn fit_toys(model: &Model, params: &[f64], accelerator: Option<&Accelerator>) ->
 
 #[test]
 fn toys_that_did_not_converge_match_the_cpu_to_the_bit() {
-    for (model, best) in fitted() {
+    for (model, best) in fitted(models()) {
         let accelerator = faulty(AcceleratorFault::Idle);
         assert_eq!(fit_toys(&model, &best, Some(&accelerator)), fit_toys(&model, &best, None));
         let counts = accelerator.share();
@@ -154,28 +159,42 @@ fn toys_that_did_not_converge_match_the_cpu_to_the_bit() {
 
 #[test]
 fn the_cpu_computes_variances_that_a_device_lacks() {
-    let mut n_uncertain = 0;
-    for (model, best) in fitted() {
+    // The host searches again where a likelihood has kinks or several minima.
+    let smooth = Shape { rules: false, gentle: true, ..Shape::SMALL };
+    let (mut n_uncertain, mut n_differ, mut n_kept) = (0, 0, 0);
+    for (model, best) in fitted(models_of(smooth)) {
         let accelerator = Accelerator::new(Box::new(WithoutVariance(CpuLikelihood::new(&model))));
         let (accelerated, cpu) = (fit_toys(&model, &best, Some(&accelerator)), fit_toys(&model, &best, None));
-        // Some of these likelihoods have flat directions, or several minima.
-        let is_same = |(a, b): &(&ToyFit, &ToyFit)| a.params.iter().zip(&b.params).all(|(a, b)| (a - b).abs() < 1e-4);
+        let poi = model.poi().expect("one");
+        let (lower, upper) = (model.parameters.lower[poi], model.parameters.upper[poi]);
+        let is_inside = |toy: &&ToyFit| lower < toy.params[poi] && toy.params[poi] < upper;
+        // Rounding decides whether a fit ends on a bound or next to it.
+        let is_same = |(a, b): &(&ToyFit, &ToyFit)| {
+            is_inside(a) == is_inside(b) && a.params.iter().zip(&b.params).all(|(a, b)| (a - b).abs() < 1e-4)
+        };
         for (accelerated, cpu) in accelerated.iter().zip(&cpu).filter(is_same) {
-            assert_eq!(accelerated.uncertainty.is_some(), cpu.uncertainty.is_some(), "toy {}", cpu.toy);
-            let Some((one, other)) = accelerated.uncertainty.zip(cpu.uncertainty) else { continue };
-            assert!((one - other).abs() <= 0.01 * other, "toy {}: {one} against {other}", cpu.toy);
-            n_uncertain += 1;
+            let is_equal = match (accelerated.uncertainty, cpu.uncertainty) {
+                (Some(one), Some(other)) => (one - other).abs() <= 0.01 * other,
+                (one, other) => one == other,
+            };
+            n_uncertain += usize::from(cpu.uncertainty.is_some());
+            n_differ += usize::from(!is_equal);
         }
-        assert_eq!(accelerator.share().n_left, 30, "each toy is finished on the CPU");
+        let n_inside = accelerated.iter().filter(is_inside).count() as u64;
+        let n_left = accelerator.share().n_left;
+        assert!(n_left >= n_inside, "{n_left} fits ended on the CPU, {n_inside} lack a variance");
+        n_kept += 30 - n_left;
     }
-    assert!(n_uncertain > 100, "{n_uncertain}");
+    // Rounding also decides whether a matrix that is nearly singular is positive definite.
+    assert!(n_uncertain > 100 && 50 * n_differ <= n_uncertain, "{n_differ} of {n_uncertain} uncertainties differ");
+    assert!(n_kept > 5, "{n_kept} fits stayed on the device: at a bound there is no variance");
 }
 
 /// Some of these likelihoods have several minima, and another start may lead to another one.
 #[test]
 fn fits_from_wrong_minima_return_to_the_minimum() {
     let (mut n_higher, mut n) = (0, 0);
-    for (model, best) in fitted() {
+    for (model, best) in fitted(models()) {
         let (accelerated, cpu) =
             (fit_toys(&model, &best, Some(&faulty(AcceleratorFault::Wrong))), fit_toys(&model, &best, None));
         n_higher += accelerated.iter().zip(&cpu).filter(|(a, b)| a.nll > b.nll + 1e-7).count();
@@ -186,7 +205,7 @@ fn fits_from_wrong_minima_return_to_the_minimum() {
 
 #[test]
 fn scans_grids_and_rankings_verify_warm_starts() {
-    fitted().into_par_iter().for_each(|(model, _)| {
+    fitted(models()).into_par_iter().for_each(|(model, _)| {
         let accelerator = faulty(AcceleratorFault::Wrong);
         let accelerated = ExecutionContext {
             batch_fitter: Some(BatchFitter { accelerator: &accelerator, data: &model.observed }),
@@ -225,7 +244,7 @@ fn assert_not_above(accelerated: &[Option<f64>], cpu: &[Option<f64>]) {
 
 #[test]
 fn a_test_by_toys_on_a_failing_accelerator_returns_an_error() {
-    let (model, _) = fitted().swap_remove(0);
+    let (model, _) = fitted(models()).swap_remove(0);
     let accelerator = faulty(AcceleratorFault::Failing);
     let settings = HypotestSettings {
         test_statistic: TestStatistic::QTilde,
