@@ -4,8 +4,9 @@
 //! With H = (A Cᵀ; C E), E block-diagonal with factors E = L Lᵀ and Y = L⁻¹ C, the Schur complement
 //! is A - YᵀY. Legend: G global, L local parameters; g the free ones among the globals.
 
-use super::cholesky::{DenseCholesky, dot, factor_small};
+use super::cholesky::{DenseCholesky, dot};
 use super::rows::{SparseRows, WhitenedRows};
+use super::small::{factor_small, lower_small, upper_small};
 use super::{NotPositiveDefinite, StopCheck};
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, MatMut, MatRef, Par};
@@ -266,21 +267,5 @@ impl ArrowheadFactor {
                 out[partition.local[range.start + i] as usize] = dot(&unit, &unit) + dot(&sum, &sum);
             }
         }
-    }
-}
-
-/// Sets x := L⁻¹ x for a small factor, row by row.
-fn lower_small(factor: &[f64], m: usize, x: &mut [f64]) {
-    for i in 0..m {
-        let sum: f64 = (0..i).map(|k| factor[i * m + k] * x[k]).sum();
-        x[i] = (x[i] - sum) / factor[i * m + i];
-    }
-}
-
-/// Sets x := L⁻ᵀ x for a small factor, row by row.
-fn upper_small(factor: &[f64], m: usize, x: &mut [f64]) {
-    for i in (0..m).rev() {
-        let sum: f64 = (i + 1..m).map(|k| factor[k * m + i] * x[k]).sum();
-        x[i] = (x[i] - sum) / factor[i * m + i];
     }
 }

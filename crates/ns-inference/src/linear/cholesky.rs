@@ -177,25 +177,6 @@ pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     (chains[0] + chains[2]) + (chains[1] + chains[3]) + rest
 }
 
-/// Replaces the m × m matrix in `block` (row by row, lower triangle) by its Cholesky factor; for
-/// the few parameters of one bin.
-pub(super) fn factor_small(block: &mut [f64], m: usize) -> Result<(), NotPositiveDefinite> {
-    for j in 0..m {
-        for i in j..m {
-            let product: f64 = (0..j).map(|k| block[i * m + k] * block[j * m + k]).sum();
-            let value = block[i * m + j] - product;
-            if i > j {
-                block[i * m + j] = value / block[j * m + j];
-            } else if value > 0.0 && value.is_finite() {
-                block[j * m + j] = value.sqrt();
-            } else {
-                return Err(NotPositiveDefinite);
-            }
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

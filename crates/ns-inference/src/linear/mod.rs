@@ -9,11 +9,13 @@ mod cholesky;
 mod gauss_newton;
 mod rank;
 mod rows;
+mod small;
 
 pub use arrowhead::ArrowheadFactor;
 pub use gauss_newton::GaussNewtonFactor;
 pub use rank::{inverse_form, is_positive_semidefinite, rank};
 pub use rows::{SparseRows, WhitenedRows};
+pub(crate) use small::{factor_small, lower_small, upper_small};
 
 /// Whether to give a factorisation up.
 pub type StopCheck<'a> = &'a dyn Fn() -> bool;

@@ -6,13 +6,13 @@
 //! Marquardt do (Marquardt, SIAM J. Appl. Math. 11 (1963) 431) when a step promises more than it
 //! keeps. Bounds are an active set inside each step (`step`). Kinks at zero are handled as bounds
 //! that a step may reach but not cross (`kinks`); those where limits replace yields are part of the
-//! model of a step (`valleys`). No finite differences, no line searches, no randomness.
+//! model of a step (`limit_kinks`). No finite differences, no line searches, no randomness.
 
 mod kinks;
+mod limit_kinks;
 mod newton;
 mod step;
 mod system;
-mod valleys;
 
 pub use newton::Minimizer;
 

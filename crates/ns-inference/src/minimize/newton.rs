@@ -289,7 +289,7 @@ impl Minimizer {
         self.has_factor =
             outcome == Outcome::Converged && progress.damping == 0.0 && self.system.kind() == MatrixKind::Exact;
         if outcome == Outcome::Converged {
-            self.step.valleys.push(&self.limit_kinks, &mut self.gradient);
+            self.step.kinks.add_to_gradient(&self.limit_kinks, &mut self.gradient);
         }
         Minimum {
             // -0 served as the lower side of a kink; it is 0 to everybody else.
@@ -389,7 +389,7 @@ impl Minimizer {
         if exact && undamped && progress.rests() {
             return Next::Stop(Outcome::Converged);
         }
-        if exact && undamped && self.step.valleys.has_any() {
+        if exact && undamped && self.step.kinks.has_multipliers() {
             return self.step_to_kinks(likelihood, domain, options, progress);
         }
         if exact && undamped && progress.edm.abs() < CHORD_BELOW {
@@ -488,7 +488,7 @@ impl Minimizer {
         options: &MinimizeOptions,
         progress: &mut Progress,
     ) -> Next {
-        let approach = self.step.valleys.approach();
+        let approach = self.step.kinks.distance_gain();
         if approach > noise(progress.nll) || progress.edm - approach > options.tolerance {
             return self.take_step(likelihood, domain, progress);
         }
@@ -548,7 +548,7 @@ impl Minimizer {
             self.trial_gradient[i] = if self.step.free[i] { -self.gradient[i] } else { 0.0 };
         }
         self.system.solve(&self.trial_gradient, &mut self.step.p);
-        self.step.valleys.clear();
+        self.step.kinks.clear();
         (0..self.x.len()).all(|i| match self.step.status[i] {
             BoundStatus::Free => (domain.lower[i]..=domain.upper[i]).contains(&(self.x[i] + self.step.p[i])),
             BoundStatus::Fixed => true,

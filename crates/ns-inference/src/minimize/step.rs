@@ -3,11 +3,11 @@
 //! min gᵀp + ½ pᵀ(H + Λ)p subject to lower ≤ x + p ≤ upper, by a primal-dual active set
 //! (Hintermüller, Ito and Kunisch, SIAM J. Optim. 13 (2002) 865): parameters whose step leaves the
 //! box are put on the bound, those whose multiplier has the wrong sign are released, until nothing
-//! changes. Kinks add Σ w max(0, ∓c - ∇c·p), the upper sign above their limits (`valleys`).
+//! changes. Kinks add Σ w max(0, ∓c - ∇c·p), the upper sign above their limits (`limit_kinks`).
 
 use super::Domain;
+use super::limit_kinks::KinkMultipliers;
 use super::system::System;
-use super::valleys::Valleys;
 use crate::linear::NotPositiveDefinite;
 use ns_core::LimitKinks;
 
@@ -49,7 +49,7 @@ pub(super) struct Step {
     /// Whether no parameter was moved onto a bound.
     is_interior: bool,
     /// The kinks that the step reaches.
-    pub(super) valleys: Valleys,
+    pub(super) kinks: KinkMultipliers,
 }
 
 /// The active set is found in a few rounds or not at all; then one bound at a time, which always
@@ -68,7 +68,7 @@ impl Step {
             rhs: zeros(),
             bound_step: zeros(),
             is_interior: false,
-            valleys: Valleys::default(),
+            kinks: KinkMultipliers::default(),
         }
     }
 
@@ -119,7 +119,7 @@ impl Step {
             }
         }
         self.p.copy_from_slice(&inside);
-        self.valleys.measure(problem.kinks, &self.p);
+        self.kinks.measure(problem.kinks, &self.p);
         self.is_interior = false;
         Ok(())
     }
@@ -173,7 +173,7 @@ impl Step {
                 self.p[i] = self.bound_step[i];
             }
         }
-        self.valleys.bend(system, kinks, &self.free, &mut self.p);
+        self.kinks.constrain(system, kinks, &self.free, &mut self.p);
         Ok(())
     }
 
@@ -237,7 +237,7 @@ impl Step {
             return;
         }
         system.multiply(&self.p, &mut self.product);
-        self.valleys.push(kinks, &mut self.product);
+        self.kinks.add_to_gradient(kinks, &mut self.product);
         for i in (0..g.len()).filter(|&i| !self.free[i]) {
             let multiplier = g[i] + self.product[i] + damping[i] * self.p[i];
             let wrong = match self.status[i] {
@@ -259,15 +259,15 @@ impl Step {
     pub(super) fn predicted_decrease(&mut self, system: &mut System, g: &[f64], damping: &[f64]) -> f64 {
         if self.is_interior {
             let smooth = 0.5 * (0..g.len()).map(|i| self.p[i] * (damping[i] * self.p[i] - g[i])).sum::<f64>();
-            return if self.valleys.is_empty() {
+            return if self.kinks.is_empty() {
                 smooth
             } else {
-                smooth - self.valleys.push_along() - self.valleys.rise()
+                smooth - self.kinks.multiplier_term() - self.kinks.penalty()
             };
         }
         system.multiply(&self.p, &mut self.product);
         let smooth = -(0..g.len()).map(|i| self.p[i] * (g[i] + 0.5 * self.product[i])).sum::<f64>();
-        if self.valleys.is_empty() { smooth } else { smooth - self.valleys.rise() }
+        if self.kinks.is_empty() { smooth } else { smooth - self.kinks.penalty() }
     }
 
     /// Returns ½ gᵀH⁻¹g over the free parameters: the decrease that a step without damping promises

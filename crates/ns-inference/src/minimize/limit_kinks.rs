@@ -1,4 +1,4 @@
-//! Kinks that a step reaches: the bottoms of valleys that it crosses or ends in.
+//! Kinks of limited yields that a step reaches: those that it crosses, and those that it ends on.
 //!
 //! With d the distance of a kink's excess c from zero at the point, d + a·p that after a step p (a
 //! = ±∇c, so that d ≥ 0), a kink of weight w adds w max(0, -d - a·p) to the quadratic model. The
@@ -8,6 +8,7 @@
 //! of Optimization, section 14.3). Kinks that no step comes near cost a product each.
 
 use super::system::System;
+use crate::linear::{NotPositiveDefinite, factor_small, lower_small, upper_small};
 use ns_core::{LimitKink, LimitKinks};
 
 /// Passes over λ before the kinks that the step ends on are solved for together, and how often that
@@ -20,7 +21,7 @@ const RIDGE: f64 = 1e-13;
 
 /// The kinks that a step reaches, with their multipliers.
 #[derive(Debug, Default)]
-pub(super) struct Valleys {
+pub(super) struct KinkMultipliers {
     reached: Vec<Reached>,
     /// Z of each, back to back.
     columns: Vec<f64>,
@@ -57,7 +58,7 @@ fn side(kink: &LimitKink<'_>) -> f64 {
     if kink.value >= 0.0 { 1.0 } else { -1.0 }
 }
 
-impl Valleys {
+impl KinkMultipliers {
     /// Returns `true` if the step reaches no kink.
     pub(super) fn is_empty(&self) -> bool {
         self.reached.is_empty()
@@ -68,27 +69,27 @@ impl Valleys {
     }
 
     /// Returns `true` if the step ends on a kink or crosses one.
-    pub(super) fn has_any(&self) -> bool {
+    pub(super) fn has_multipliers(&self) -> bool {
         self.reached.iter().any(|kink| kink.multiplier > 0.0)
     }
 
     /// Returns Σ w max(0, -d - a·p), what the kinks add to the quadratic model.
-    pub(super) fn rise(&self) -> f64 {
+    pub(super) fn penalty(&self) -> f64 {
         self.reached.iter().map(|kink| kink.weight * (-kink.after).max(0.0)).sum()
     }
 
     /// Returns ½ Σ λ a·p.
-    pub(super) fn push_along(&self) -> f64 {
+    pub(super) fn multiplier_term(&self) -> f64 {
         0.5 * self.reached.iter().map(|kink| kink.multiplier * (kink.after - kink.distance)).sum::<f64>()
     }
 
     /// Returns Σ λ d, what the step gains by going to kinks.
-    pub(super) fn approach(&self) -> f64 {
+    pub(super) fn distance_gain(&self) -> f64 {
         self.reached.iter().map(|kink| kink.multiplier * kink.distance).sum()
     }
 
     /// Adds -Σ λ a to `gradient` (P).
-    pub(super) fn push(&self, kinks: &LimitKinks, gradient: &mut [f64]) {
+    pub(super) fn add_to_gradient(&self, kinks: &LimitKinks, gradient: &mut [f64]) {
         for &Reached { kink, side, multiplier, .. } in &self.reached {
             let kink = kinks.get(kink);
             for (&param, rate) in kink.params.iter().zip(kink.rates) {
@@ -99,7 +100,7 @@ impl Valleys {
 
     /// Changes the step `p` (P), which minimises the quadratic model over the `free` parameters, to
     /// the one that minimises the model with `kinks`.
-    pub(super) fn bend(&mut self, system: &mut System, kinks: &LimitKinks, free: &[bool], p: &mut [f64]) {
+    pub(super) fn constrain(&mut self, system: &mut System, kinks: &LimitKinks, free: &[bool], p: &mut [f64]) {
         self.reached.clear();
         self.columns.clear();
         self.products.clear();
@@ -222,8 +223,11 @@ impl Valleys {
         let m = self.reached.len();
         let active: Vec<usize> = (0..m).filter(|&k| self.reached[k].is_active()).collect();
         let mut rhs: Vec<f64> = active.iter().map(|&k| -(self.reached[k].straight + self.along(k))).collect();
-        self.factor_active(&active);
-        solve_cholesky(&self.factor, &mut rhs);
+        if self.factor_active(&active).is_err() {
+            return false;
+        }
+        lower_small(&self.factor, active.len(), &mut rhs);
+        upper_small(&self.factor, active.len(), &mut rhs);
         let inside = active.iter().zip(&rhs).all(|(&k, change)| {
             let Reached { multiplier, weight, .. } = self.reached[k];
             (0.0..=weight).contains(&(multiplier + change))
@@ -241,32 +245,15 @@ impl Valleys {
     }
 
     /// Factorises the part of S of the kinks `active`.
-    fn factor_active(&mut self, active: &[usize]) {
+    fn factor_active(&mut self, active: &[usize]) -> Result<(), NotPositiveDefinite> {
         let (m, n) = (self.reached.len(), active.len());
         self.factor.clear();
-        self.factor.resize(n * n, 0.0);
-        for i in 0..n {
-            for j in 0..=i {
-                let product = self.products[active[i] * m + active[j]];
-                let ridge = if i == j { RIDGE * product } else { 0.0 };
-                let done: f64 = (0..j).map(|k| self.factor[i * n + k] * self.factor[j * n + k]).sum();
-                let rest = product + ridge - done;
-                self.factor[i * n + j] =
-                    if i == j { rest.max(RIDGE * product).sqrt() } else { rest / self.factor[j * n + j] };
-            }
+        for &i in active {
+            self.factor.extend(active.iter().map(|&j| self.products[i * m + j]));
         }
-    }
-}
-
-/// Solves L Lᵀ x = `x`, with L row by row.
-fn solve_cholesky(factor: &[f64], x: &mut [f64]) {
-    let n = x.len();
-    for i in 0..n {
-        let done: f64 = (0..i).map(|k| factor[i * n + k] * x[k]).sum();
-        x[i] = (x[i] - done) / factor[i * n + i];
-    }
-    for i in (0..n).rev() {
-        let done: f64 = (i + 1..n).map(|k| factor[k * n + i] * x[k]).sum();
-        x[i] = (x[i] - done) / factor[i * n + i];
+        for i in 0..n {
+            self.factor[i * n + i] *= 1.0 + RIDGE;
+        }
+        factor_small(&mut self.factor, n)
     }
 }
