@@ -24,11 +24,12 @@ TOLERANCES = {
     "likelihood.f64": {"newton": 1e-9, "fit": 1e-9},
     "transformer.f32": dict.fromkeys(("attention", "attention_sum", "attention_tiles", "silu", "silu_mul", "softmax"), 3e-7),
 }
-# Launches that may differ: those of a model whose matrix is singular to rounding, where a fused
-# product leaves no variance.
+# Launches that may differ: those of a model whose matrix is singular to rounding, where the last
+# bits decide whether it is positive definite. With more fused products there are more of them.
 MAY_DIFFER = {"likelihood.f64": {"newton": 1, "fit": 1}}
+MAY_DIFFER_FUSED = {"likelihood.f64": {"newton": 2, "fit": 1}}
 # Percent of the basic blocks that the launches have to reach, as measured, rounded down.
-LEAST_COVERAGE = {"self_test.f64": 70, "self_test.f32": 70, "likelihood.f64": 93, "transformer.f32": 45}
+LEAST_COVERAGE = {"self_test.f64": 71, "self_test.f32": 71, "likelihood.f64": 94, "transformer.f32": 49}
 
 
 def scratch(module) -> list[tuple[str, int]]:
@@ -48,7 +49,8 @@ def replay(program, module, precision, files, fuse) -> bool:
     factor = 100 if fuse is not None else 1
     for kernel, tolerance in TOLERANCES.get(name, {}).items():
         command += ["--tolerance", f"{kernel}={factor * tolerance}"]
-    for kernel, count in MAY_DIFFER.get(name, {}).items():
+    may_differ = MAY_DIFFER if fuse is None else MAY_DIFFER_FUSED
+    for kernel, count in may_differ.get(name, {}).items():
         command += ["--may-differ", f"{kernel}={count}"]
     if fuse is not None:
         command += ["--fuse", str(fuse)]

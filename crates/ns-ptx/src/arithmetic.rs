@@ -80,29 +80,25 @@ pub(crate) fn binary(operation: Binary, of: Type, a: u64, b: u64) -> Option<u64>
     }
 }
 
-fn binary_f64(operation: Binary, a: f64, b: f64) -> Option<f64> {
-    Some(match operation {
-        Binary::Add => a + b,
-        Binary::Sub => a - b,
-        Binary::Mul => a * b,
-        Binary::Div => a / b,
-        Binary::Min => a.min(b),
-        Binary::Max => a.max(b),
-        _ => return None,
-    })
+/// Defines an operation of two operands on floats; None where they have no such operation.
+macro_rules! float_operation {
+    ($name:ident, $float:ty) => {
+        fn $name(operation: Binary, a: $float, b: $float) -> Option<$float> {
+            Some(match operation {
+                Binary::Add => a + b,
+                Binary::Sub => a - b,
+                Binary::Mul => a * b,
+                Binary::Div => a / b,
+                Binary::Min => a.min(b),
+                Binary::Max => a.max(b),
+                _ => return None,
+            })
+        }
+    };
 }
 
-fn binary_f32(operation: Binary, a: f32, b: f32) -> Option<f32> {
-    Some(match operation {
-        Binary::Add => a + b,
-        Binary::Sub => a - b,
-        Binary::Mul => a * b,
-        Binary::Div => a / b,
-        Binary::Min => a.min(b),
-        Binary::Max => a.max(b),
-        _ => return None,
-    })
-}
+float_operation!(binary_f64, f64);
+float_operation!(binary_f32, f32);
 
 fn binary_signed(operation: Binary, of: Type, a: u64, b: u64) -> Option<u64> {
     let (x, y) = (signed(of, a), signed(of, b));
