@@ -61,9 +61,9 @@ HAS_DATA = $(wildcard $(DATA_DIR)/cases.json)
 HAS_TORCHLESS_DATA = $(wildcard $(TORCHLESS_DATA))
 WITH_DATA = --include-ignored --skip many_models --skip hardware::
 test-rust: ## run the Rust tests, a short fuzz run with a fixed number of inputs included
-	$(CARGO) test --workspace --locked $(if $(and $(HAS_DATA),$(HAS_TORCHLESS_DATA)),-- $(WITH_DATA))
+	$(CARGO) test --workspace --locked --no-fail-fast $(if $(and $(HAS_DATA),$(HAS_TORCHLESS_DATA)),-- $(WITH_DATA))
 ifeq (,$(and $(HAS_DATA),$(HAS_TORCHLESS_DATA)))
-	$(if $(HAS_DATA),$(CARGO) test --workspace --exclude torchless --locked -- $(WITH_DATA),@echo "note: tests that need the published likelihoods are ignored: there is no $(DATA_DIR)/cases.json")
+	$(if $(HAS_DATA),$(CARGO) test --workspace --exclude torchless --locked --no-fail-fast -- $(WITH_DATA),@echo "note: tests that need the published likelihoods are ignored: there is no $(DATA_DIR)/cases.json")
 	$(if $(HAS_TORCHLESS_DATA),$(CARGO) test --package torchless --locked -- $(WITH_DATA),@echo "note: tests that need the reference models of torchless are ignored: there is no $(TORCHLESS_DATA)")
 endif
 
@@ -180,7 +180,7 @@ kernels-check: ## read the kernels as Metal would (needs clang), and the Metal l
 kernels-sanitize: ## replay the kernels of the tests under g++'s sanitizers (three minutes)
 	$(PYTHON) scripts/kernels_sanitize.py
 
-kernels-ptx: ## execute the PTX that is shipped on launches of the tests, without a GPU (a minute)
+kernels-ptx: ## execute the PTX that is shipped on launches of the tests, without a GPU (minutes)
 	$(PYTHON) scripts/kernels_ptx.py
 
 kernels-mutate: ## plant bugs in copies of the kernels and show that the tests catch them (half an hour)
