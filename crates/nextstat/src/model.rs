@@ -4,7 +4,7 @@ use crate::Error;
 use crate::device;
 use ns_compute::accel::{AccelError, GpuSession};
 use ns_compute::cpu::ModelPlan;
-use ns_core::spec::Workspace;
+use ns_core::spec::{Measurement, Workspace};
 use ns_core::{CompileOptions, Model, compile};
 use ns_device::Backend;
 use ns_translate::digest::{DigestAlgorithm, digest};
@@ -147,6 +147,13 @@ impl CompiledModel {
     #[must_use]
     pub fn workspace(&self) -> &Arc<Workspace> {
         &self.workspace
+    }
+
+    /// Returns the measurement of the workspace that the model is of; `None` if the model has none.
+    #[must_use]
+    pub fn measurement(&self) -> Option<&Measurement> {
+        let name = &self.model().measurement;
+        self.workspace.measurements.iter().find(|measurement| measurement.name == *name)
     }
 
     /// Returns the model that the engine works on.

@@ -8,6 +8,7 @@ use crate::stored_point::{SAME_VALUE, StoredPoint};
 use crate::{Analysis, Answer, Error};
 use ns_core::Likelihood;
 use ns_core::parameters::ParameterSet;
+use ns_core::spec::Measurement;
 use ns_inference::hessian::Hessian;
 use ns_inference::monitor::Monitor;
 use ns_inference::options::domain_and_start;
@@ -226,13 +227,13 @@ impl Analysis {
 
     /// Returns the groups of uncertainties of the measurement.
     fn groups_of_measurement(&self) -> Vec<ParameterGroup> {
-        let (model, workspace) = (self.model(), self.compiled().workspace());
-        let measurement = workspace.measurements.iter().find(|measurement| measurement.name == model.measurement);
+        let model = self.model();
         let group = |(name, members): (&str, Vec<&str>)| {
             let members = members.into_iter().filter_map(|member| model.parameters.set(member));
             ParameterGroup { name: name.to_owned(), members: members.flat_map(ParameterSet::range).collect() }
         };
-        measurement.map(|measurement| measurement.groups().into_iter().map(group).collect()).unwrap_or_default()
+        let groups = self.compiled().measurement().map(Measurement::groups).unwrap_or_default();
+        groups.into_iter().map(group).collect()
     }
 
     fn group_of_measurement(&self, name: &str) -> Result<ParameterGroup, SettingsError> {

@@ -358,9 +358,8 @@ impl AsimovPoint {
     /// Returns the point of `model` (P).
     ///
     /// # Errors
-    /// Names that the model does not have, a parameter with two values, which the only parameter of
-    /// interest with one of [`AsimovPoi::At`] and another by name is, or a stored fit of another
-    /// model.
+    /// Names that the model does not have, a parameter that is given two values (the only parameter
+    /// of interest by [`AsimovPoi::At`] and by its name), or a stored fit of another model.
     pub fn resolve(&self, model: &Model) -> Result<Vec<f64>, SettingsError> {
         let init = || Ok(model.parameters.init.clone());
         let stored = |fit: &Arc<StoredFit>| fit.point(model).map_err(SettingsError::StoredFit);

@@ -41,8 +41,8 @@ pub trait Likelihood {
     /// Writes the kinks of -ln L near `params` (P), where it is finite, to `out`. Costs little at
     /// the point of the last call that returned a gradient.
     ///
-    /// The default has none. A likelihood that has kinks and does not tell of them is still
-    /// minimised, but slowly where a minimum lies on one.
+    /// The default has none. A likelihood that has kinks and lists none is still minimised, but
+    /// slowly where a minimum lies on one.
     fn kinks(&mut self, _params: &[f64], out: &mut LimitKinks) {
         out.clear();
     }

@@ -31,7 +31,7 @@ impl TargetFormat {
     ///
     /// # Errors
     ///
-    /// A name of no format that is written.
+    /// A name that is not that of a format to write.
     ///
     /// # Example
     ///
@@ -63,7 +63,7 @@ impl TargetFormat {
     }
 }
 
-/// A name of no format that workspaces are converted to.
+/// A name that is not that of a format to convert to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown format `{format}`")]
 pub struct UnknownFormatError {

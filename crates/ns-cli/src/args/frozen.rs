@@ -97,9 +97,8 @@ impl FrozenParameters {
 /// Returns the nuisance parameters with a term, those with a flat one included: Combine calls all
 /// parameters of uncertainties constrained, and not those of `rateParam`.
 fn constrained(model: &CompiledModel) -> Vec<usize> {
-    let (workspace, model) = (model.workspace(), model.model());
+    let (measurement, model) = (model.measurement(), model.model());
     let parameters = &model.parameters;
-    let measurement = workspace.measurements.iter().find(|measurement| measurement.name == model.measurement);
     let has_term = |name: &str| {
         let mut configs = measurement.into_iter().flat_map(|measurement| &measurement.parameters);
         configs.any(|config| config.name == name && config.constraints.is_some())

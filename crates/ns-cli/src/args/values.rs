@@ -170,9 +170,10 @@ pub(crate) fn group(text: &str) -> Result<GroupPatterns, ValueError> {
 
 /// Parses `NAME=PATTERN,…`, or a name for no patterns.
 pub(crate) fn group_or_name(text: &str) -> Result<GroupPatterns, ValueError> {
-    match text.contains('=') || text.is_empty() || text.contains(['*', '?', ',']) {
-        true => group(text),
-        false => Ok(GroupPatterns { name: text.to_owned(), patterns: Vec::new() }),
+    if text.is_empty() || text.contains(['=', '*', '?', ',']) {
+        group(text)
+    } else {
+        Ok(GroupPatterns { name: text.to_owned(), patterns: Vec::new() })
     }
 }
 

@@ -28,7 +28,7 @@ enum TableTarget {
 
 /// What a user must be told of a result.
 #[derive(Debug, Clone)]
-pub(crate) struct Told {
+pub(crate) struct Notice {
     /// Its warnings in one line, if the numbers cannot be used without them.
     pub(crate) alarm: Option<String>,
     /// Whether something is missing that was asked for, so that the command fails.
@@ -112,11 +112,11 @@ impl Reporter {
         }
     }
 
-    /// Writes the summary; without one, writes the warning of `told`, so that a log shows it. That
-    /// of a failure is written even if the arguments suppress warnings.
-    pub(crate) fn summary_or_warning(self, told: Told, summary: impl FnOnce(Paint) -> String) {
-        let is_written = self.tables == TableTarget::Nowhere && (told.is_failure || !self.is_quiet);
-        match told.alarm {
+    /// Writes the summary; without one, writes the warning of `notice`, so that a log shows it.
+    /// That of a failure is written even if the arguments suppress warnings.
+    pub(crate) fn summary_or_warning(self, notice: Notice, summary: impl FnOnce(Paint) -> String) {
+        let is_written = self.tables == TableTarget::Nowhere && (notice.is_failure || !self.is_quiet);
+        match notice.alarm {
             Some(alarm) if is_written => warning_in_full(&alarm),
             _ => self.summary(summary),
         }

@@ -4,7 +4,7 @@ use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
 use crate::args::{HideArgs, ModelArgs};
 use crate::error::CliError;
-use crate::output::reporter::Told;
+use crate::output::reporter::Notice;
 use crate::output::{OutputArgs, Paint, Reporter, escape, write_result};
 use crate::status::Status;
 use clap::Args;
@@ -45,8 +45,8 @@ impl Command for CheckArgs {
         let worst_allowed = if self.strict { Severity::Note } else { Severity::Warning };
         let n_bad = findings.iter().filter(|finding| finding.severity() < worst_allowed).count();
         let alarm = (n_bad > 0).then(|| format!("the model has {}", counted(n_bad, "problem")));
-        let told = Told { alarm, is_failure: n_bad > 0 };
-        Reporter::new(&self.output).summary_or_warning(told, |paint| summary(&findings, paint));
+        let notice = Notice { alarm, is_failure: n_bad > 0 };
+        Reporter::new(&self.output).summary_or_warning(notice, |paint| summary(&findings, paint));
         Ok(Status::done_if(n_bad == 0))
     }
 }

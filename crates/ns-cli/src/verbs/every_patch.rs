@@ -2,7 +2,7 @@
 
 use crate::args::{SetupArgs, ThreadArgs};
 use crate::error::CliError;
-use crate::output::reporter::{Told, conditions_of};
+use crate::output::reporter::{Notice, conditions_of};
 use crate::output::table::{Align, table};
 use crate::output::{Progress, Reporter, ResultArgs, escape};
 use crate::status::Status;
@@ -54,8 +54,8 @@ impl GridArgs<'_> {
         output.write(&document)?;
         let provenance = &document["provenance"];
         let (n_done, n_patches) = (answer.patches.len(), answer.n_patches);
-        let told = Told { alarm: answer.warning(), is_failure: answer.n_failed() > 0 };
-        reporter.summary_or_warning(told, |_| match answer.is_complete() {
+        let notice = Notice { alarm: answer.warning(), is_failure: answer.n_failed() > 0 };
+        reporter.summary_or_warning(notice, |_| match answer.is_complete() {
             true => conditions_of(provenance) + &summary(&answer.patches, label_of(provenance)),
             false => {
                 let table = conditions_of(provenance) + &summary(&answer.patches, label_of(provenance));

@@ -1,7 +1,7 @@
 //! Results for each of several parameters of interest: one document, and a table for each.
 
 use crate::error::CliError;
-use crate::output::reporter::{Told, conditions};
+use crate::output::reporter::{Notice, conditions};
 use crate::output::{Paint, Reporter, ResultArgs};
 use nextstat::alarm::Alarm;
 use nextstat::pois::PoiResults;
@@ -15,8 +15,8 @@ pub(crate) fn write<T: Document + Alarm>(
 ) -> Result<(), CliError> {
     let document = answer.document();
     output.write(&document)?;
-    let told = Told { alarm: answer.result.alarm(), is_failure: document["converged"] == false };
-    Reporter::new(output).summary_or_warning(told, |paint| {
+    let notice = Notice { alarm: answer.result.alarm(), is_failure: document["converged"] == false };
+    Reporter::new(output).summary_or_warning(notice, |paint| {
         let tables: Vec<String> = answer.result.answers.iter().map(|answer| summary(answer, paint)).collect();
         conditions(&answer.analysis) + &tables.join("\n")
     });

@@ -5,7 +5,7 @@ use crate::args::files::Files;
 use crate::args::named_or_piped;
 use crate::args::values::{choice, finite, source};
 use crate::error::CliError;
-use crate::output::reporter::{Told, conditions_of, warnings};
+use crate::output::reporter::{Notice, conditions_of, warnings};
 use crate::output::table::{Align, table};
 use crate::output::{Reporter, ResultArgs, escape};
 use crate::status::Status;
@@ -67,8 +67,8 @@ impl Command for ExclusionArgs {
             DocumentSource::Stdin => found.from_file("-"),
         };
         self.output.write(&found.document())?;
-        let told = Told { alarm: found.alarm(), is_failure: !found.converged };
-        Reporter::new(&self.output).summary_or_warning(told, |_| summary(&found));
+        let notice = Notice { alarm: found.alarm(), is_failure: !found.converged };
+        Reporter::new(&self.output).summary_or_warning(notice, |_| summary(&found));
         Ok(Status::done_if(found.converged))
     }
 }

@@ -5,7 +5,7 @@ use crate::args::files::Files;
 use crate::args::values::fraction;
 use crate::args::{DeviceArgs, IgnoredArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
-use crate::output::reporter::{Told, conditions, warnings};
+use crate::output::reporter::{Notice, conditions, warnings};
 use crate::output::table::{Align, table};
 use crate::output::{Paint, Reporter, ResultArgs, escape};
 use crate::status::Status;
@@ -87,8 +87,8 @@ impl Command for FitArgs {
         self.output.write(&fit.document())?;
         let (result, reporter) = (&fit.result, Reporter::new(&self.output));
         reporter.warn(&self.ignored.warnings());
-        let told = Told { alarm: fit.alarm(), is_failure: !result.converged };
-        reporter.summary_or_warning(told, |paint| {
+        let notice = Notice { alarm: fit.alarm(), is_failure: !result.converged };
+        reporter.summary_or_warning(notice, |paint| {
             conditions(&analysis) + &summary(analysis.model(), analysis.data(), result, paint)
         });
         Ok(Status::done_if(result.converged))

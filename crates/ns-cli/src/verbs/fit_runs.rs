@@ -1,7 +1,7 @@
 //! The end of a run of many fits, of toys or of data sets.
 
 use crate::error::CliError;
-use crate::output::reporter::{Told, alarm_if};
+use crate::output::reporter::{Notice, alarm_if};
 use crate::output::{OutputArgs, Paint, Reporter, RowsDocument, with_command};
 use nextstat::{Analysis, Answer};
 use serde_json::{Value, json};
@@ -47,6 +47,6 @@ pub(super) fn report(ended: RunEnd<'_>, output: &OutputArgs, summary: impl Fn(Op
         first.push_str(&format!("; they are in `{}.part`, and `--resume` continues", path.display()));
     }
     let alarm = alarm_if(!warnings.is_empty(), &warnings);
-    let told = Told { alarm: alarm.clone(), is_failure };
-    Reporter::new(output).summary_or_warning(told, |paint| head.clone() + &summary(alarm.as_deref(), paint));
+    let notice = Notice { alarm: alarm.clone(), is_failure };
+    Reporter::new(output).summary_or_warning(notice, |paint| head.clone() + &summary(alarm.as_deref(), paint));
 }

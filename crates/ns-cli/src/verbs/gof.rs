@@ -6,7 +6,7 @@ use crate::args::files::Files;
 use crate::args::values::n_toys;
 use crate::args::{AuxChoice, DeviceArgs, SetupArgs, ThreadArgs, in_fit, stored_fit};
 use crate::error::CliError;
-use crate::output::reporter::{Told, conditions, warnings};
+use crate::output::reporter::{Notice, conditions, warnings};
 use crate::output::table::{Align, table};
 use crate::output::{Paint, Progress, Reporter, ResultArgs, escape};
 use crate::status::Status;
@@ -78,8 +78,8 @@ impl Command for GofArgs {
         self.output.write(&answer.document())?;
         let (goodness, toys) = (&answer.result, answer.result.toys.as_ref());
         let is_good = goodness.fit.converged && toys.is_none_or(|toys| toys.p_values.n_failed == 0);
-        let told = Told { alarm: goodness.alarm(), is_failure: !is_good };
-        reporter.summary_or_warning(told, |paint| summary(&answer, paint));
+        let notice = Notice { alarm: goodness.alarm(), is_failure: !is_good };
+        reporter.summary_or_warning(notice, |paint| summary(&answer, paint));
         if toys.is_some_and(|toys| toys.ended == RunStatus::Cancelled) {
             return Ok(Status::Interrupted);
         }

@@ -6,7 +6,7 @@ use crate::args::files::Files;
 use crate::args::values::{finite, n_toys};
 use crate::args::{DeviceArgs, SetupArgs, ThreadArgs, ToyRunArgs, ToyStatistic};
 use crate::error::CliError;
-use crate::output::reporter::{Told, conditions};
+use crate::output::reporter::{Notice, conditions};
 use crate::output::table::{Align, table};
 use crate::output::{OutputArgs, Paint, Progress, Reporter, ResultArgs, escape};
 use crate::status::Status;
@@ -143,8 +143,8 @@ impl Command for HypotestToysArgs {
 
 /// Writes the summary of a test, and returns its status; merged files have no `analysis`.
 pub(super) fn report(result: &ToyTestResult, analysis: Option<&Analysis>, output: &OutputArgs) -> Status {
-    let told = Told { alarm: result.alarm(), is_failure: result.n_failed() > 0 };
-    Reporter::new(output).summary_or_warning(told, |paint| {
+    let notice = Notice { alarm: result.alarm(), is_failure: result.n_failed() > 0 };
+    Reporter::new(output).summary_or_warning(notice, |paint| {
         let label = analysis.map_or("observed", |analysis| analysis.settings().data.label());
         analysis.map(conditions).unwrap_or_default() + &summary(result, label, paint)
     });

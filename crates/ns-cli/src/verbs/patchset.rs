@@ -5,7 +5,7 @@ use crate::args::files::Files;
 use crate::args::named_or_piped;
 use crate::args::values::source;
 use crate::error::CliError;
-use crate::output::reporter::Told;
+use crate::output::reporter::Notice;
 use crate::output::table::{Align, table};
 use crate::output::{OutputArgs, Reporter, escape, write_json, write_text};
 use crate::status::Status;
@@ -186,8 +186,8 @@ fn verify(args: &VerifyArgs) -> Result<Status, CliError> {
     let verified = checks.iter().all(ns_translate::patchset::DigestCheck::matches);
     write_json(&patchsets::verification(&checks), &args.set.output)?;
     let verdict = verdict(verified);
-    let told = Told { alarm: (!verified).then(|| verdict.to_owned()), is_failure: !verified };
-    Reporter::new(&args.set.output).summary_or_warning(told, |_| format!("{verdict}\n"));
+    let notice = Notice { alarm: (!verified).then(|| verdict.to_owned()), is_failure: !verified };
+    Reporter::new(&args.set.output).summary_or_warning(notice, |_| format!("{verdict}\n"));
     Ok(Status::done_if(verified))
 }
 

@@ -6,7 +6,7 @@ use crate::args::files::Files;
 use crate::args::values::threshold;
 use crate::args::{PredictionArgs, SetupArgs, ThreadArgs, in_fit, stored_fit};
 use crate::error::CliError;
-use crate::output::reporter::{Told, conditions, warnings};
+use crate::output::reporter::{Notice, conditions, warnings};
 use crate::output::table::{Align, table};
 use crate::output::{Paint, Progress, Reporter, ResultArgs, escape, with_command, write};
 use crate::status::Status;
@@ -74,8 +74,8 @@ impl Command for ReportArgs {
             if self.output.is_asked_for() {
                 self.output.write(&full.overview.document())?;
             }
-            let told = Told { alarm: full.alarm(), is_failure: !full.converged() };
-            self.report(&full.overview.result, told, &full.alarms_of_parts());
+            let notice = Notice { alarm: full.alarm(), is_failure: !full.converged() };
+            self.report(&full.overview.result, notice, &full.alarms_of_parts());
             return Ok(if full.is_complete() { Status::done_if(full.converged()) } else { Status::Interrupted });
         }
         let answer = match &self.from {
@@ -84,17 +84,17 @@ impl Command for ReportArgs {
         };
         self.output.write(&answer.document())?;
         let is_good = answer.result.yields.fit.result.converged;
-        let told = Told { alarm: answer.result.alarm(), is_failure: !is_good };
-        self.report(&answer.result, told, &[]);
+        let notice = Notice { alarm: answer.result.alarm(), is_failure: !is_good };
+        self.report(&answer.result, notice, &[]);
         Ok(Status::done_if(is_good))
     }
 }
 
 impl ReportArgs {
-    /// Writes the summary of `overview` and warnings of what else was computed, or what must be
-    /// `told` of all.
-    fn report(&self, overview: &Overview, told: Told, of_others: &[String]) {
-        Reporter::new(&self.output).summary_or_warning(told, |paint| {
+    /// Writes the summary of `overview` with warnings of what else was computed, or the warning of
+    /// `notice`.
+    fn report(&self, overview: &Overview, notice: Notice, of_others: &[String]) {
+        Reporter::new(&self.output).summary_or_warning(notice, |paint| {
             Summary(overview).text(self.correlation_threshold, self.bins, paint) + &warnings(of_others)
         });
     }

@@ -5,7 +5,7 @@ use crate::args::files::Files;
 use crate::args::values::{finite, fraction};
 use crate::args::{DeviceArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
-use crate::output::reporter::{Told, conditions, free_fit_failed, warnings};
+use crate::output::reporter::{Notice, conditions, free_fit_failed, warnings};
 use crate::output::table::{Align, table};
 use crate::output::{Paint, Progress, Reporter, ResultArgs, escape};
 use crate::status::Status;
@@ -97,8 +97,8 @@ impl Command for ScanArgs {
         self.output.write(&answer.document())?;
         let curves = &answer.result;
         let (is_good, is_complete) = (curves.is_converged(), curves.is_complete());
-        let told = Told { alarm: curves.alarm(), is_failure: !is_good };
-        reporter.summary_or_warning(told, |paint| conditions(&answer.analysis) + &summary(curves, paint));
+        let notice = Notice { alarm: curves.alarm(), is_failure: !is_good };
+        reporter.summary_or_warning(notice, |paint| conditions(&answer.analysis) + &summary(curves, paint));
         let is_interrupted = Progress::is_interrupted() && !is_complete;
         Ok(if is_interrupted { Status::Interrupted } else { Status::done_if(is_good) })
     }

@@ -7,7 +7,7 @@ use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
 use crate::args::{PredictionArgs, SetupArgs, ThreadArgs, in_fit, stored_fit};
 use crate::error::CliError;
-use crate::output::reporter::{Told, conditions, warnings};
+use crate::output::reporter::{Notice, conditions, warnings};
 use crate::output::{Reporter, ResultArgs};
 use crate::status::Status;
 use clap::Args;
@@ -68,8 +68,8 @@ impl YieldsArgs {
         let answer = analysis.yields()?;
         self.output.write(&answer.document())?;
         let Yields { fit, prefit, postfit } = &answer.result;
-        let told = Told { alarm: answer.result.alarm(), is_failure: !fit.result.converged };
-        Reporter::new(&self.output).summary_or_warning(told, |paint| {
+        let notice = Notice { alarm: answer.result.alarm(), is_failure: !fit.result.converged };
+        Reporter::new(&self.output).summary_or_warning(notice, |paint| {
             let tables = tables(analysis, prefit, postfit, self.bins);
             let said = tables + &warnings(&fit.result.warnings);
             // A bad verdict is first and last, as in the summary of a fit.

@@ -3,7 +3,7 @@
 //!
 //! With w = 1 - n/λ where the bin's yield is at its limit, the derivative with respect to C, the
 //! limited value of a template, is s (w K Πγ - V / Σ C) above the limit and 0 below, and that with
-//! respect to a sum is w. Limits of samples are left out: their kinks are not told of.
+//! respect to a sum is w. The limits of samples have kinks, too, which are not listed.
 
 use super::channel::{PointTerms, Site, TileWork};
 use super::evaluator::locals;

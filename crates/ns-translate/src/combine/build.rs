@@ -60,10 +60,10 @@ pub(super) fn build(card: &Card, options: &CardOptions, folders: Vec<PathBuf>) -
     let has_bin_stats = card.channels.iter().any(|channel| channel.mc_stats.is_some());
     // A parameter of interest without an effect keeps its settings, so that a check reports it.
     let mut settings = parameters.into_configs(|name| used.contains(name) || unused_pois.contains(&name));
+    let groups = card.groups_by_member();
     for config in &mut settings {
         config.is_poi = pois.iter().skip(1).any(|poi| *poi == config.name);
-        let groups = card.groups.iter().filter(|group| group.members.contains(&config.name));
-        config.groups = groups.map(|group| group.name.clone()).collect();
+        config.groups = groups.get(config.name.as_str()).cloned().unwrap_or_default();
     }
     settings.extend(bin_settings);
     workspace.measurements = vec![Measurement {

@@ -287,6 +287,20 @@ impl Card {
         columns
     }
 
+    /// Returns the names of the groups that each parameter is a member of, each once.
+    pub(super) fn groups_by_member(&self) -> HashMap<&str, Vec<String>> {
+        let mut groups: HashMap<&str, Vec<String>> = HashMap::new();
+        for group in &self.groups {
+            for member in &group.members {
+                let of_member = groups.entry(member).or_default();
+                if !of_member.contains(&group.name) {
+                    of_member.push(group.name.clone());
+                }
+            }
+        }
+        groups
+    }
+
     /// Returns the names of the factors of each column by `rateParam`, each once.
     pub(super) fn rates_by_column(&self) -> Vec<Vec<&str>> {
         let mut rates: Vec<Vec<&str>> = vec![Vec::new(); self.columns.len()];

@@ -85,7 +85,7 @@ pub(crate) fn digest_of_canonical(canonical: &str, algorithm: DigestAlgorithm) -
     }
 }
 
-/// Returns the SHA-256 digest of bytes that are no JSON.
+/// Returns the SHA-256 digest of any bytes, as `sha256sum` prints it.
 ///
 /// ```
 /// // printf abc | sha256sum
