@@ -98,7 +98,7 @@ def convert(
     measurement: str | None = None,
     mass: float | None = None,
     physics_model: str | None = None,
-    model_options: Sequence[str] = (),
+    model_options: str | Sequence[str] = (),
     keywords: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Returns a workspace in another format.

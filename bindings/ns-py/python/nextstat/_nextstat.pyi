@@ -68,7 +68,9 @@ class GradientError(NextstatError):
 
 _Found: TypeAlias = tuple[_Array, _Array | None, _Array | None]
 
-def require_sound_fit(document: bytes) -> None: ...
+def require_sound_fit(document: bytes) -> None:
+    """Refuses the JSON text of a fit that is damaged, or whose numbers were changed."""
+
 @final
 class RawTable:
     """A table of the result in a JSON text."""

@@ -26,7 +26,7 @@ def translated(expression, names):
     Raises
     ------
     ValueError
-        What is no expression of numexpr, or has no formula.
+        If numexpr would refuse the expression, or the engine's formulas lack a part of it.
     """
     try:
         tree = ast.parse(expression.strip(), mode="eval")
