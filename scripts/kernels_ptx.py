@@ -18,11 +18,12 @@ from kernels_sanitize import record
 
 # Per module: the largest difference of a real, relative to the larger of 1 and its magnitude, of
 # kernels beyond the default of 1e-12. The functions of CUDA differ from the host's in the last
-# bits; minima are as far apart as the fit's tolerance allows.
+# bits, and those of hosts from each other (4e-7 at most on one processor, 1.2e-7 on another);
+# minima are as far apart as the fit's tolerance allows.
 TOLERANCES = {
     "self_test.f32": {"self_test_functions": 3e-7},
     "likelihood.f64": {"newton": 1e-9, "fit": 1e-9},
-    "transformer.f32": dict.fromkeys(("attention", "attention_sum", "attention_tiles", "silu", "silu_mul", "softmax"), 3e-7),
+    "transformer.f32": dict.fromkeys(("attention", "attention_sum", "attention_tiles", "silu", "silu_mul", "softmax"), 1e-6),
 }
 # Launches that may differ: those of a model whose matrix is singular to rounding, where the last
 # bits decide whether it is positive definite. With more fused products there are more of them.
