@@ -10,7 +10,11 @@
 //! which the two terms cancel, is examined without need.
 //!
 //! Two parameters with nearly the same effect move against each other along a direction in which
-//! the λ' cancel and the λ'' do not: the bend of such a pair is that of this direction.
+//! the λ' cancel and the λ'' do not: the bend of such a pair is that of this direction. A sum over
+//! hundreds of bins is large even if no data of the model make -ln L curve down, because Σ_b z_b
+//! λ''_b/√λ_b fluctuates by √(Σ_b λ''_b²/λ_b) only. The bend of a pair is at most 12 times what it
+//! is with this instead of the sum: then -ln L can curve down where the data are 12/bend standard
+//! deviations off in the direction of the change, as they are if 144 bins are 1/bend off.
 
 use crate::expected::morph;
 use crate::interpolate::{HistoSysInterpolation, Jet, NormSysFactor, NormSysInterpolation};
@@ -31,6 +35,9 @@ const LEAST_PAIRED: f64 = 0.3;
 /// Two parameters have nearly the same effect if the cosine of the angle between their λ'/√λ is
 /// larger than this.
 const SAME_EFFECT: f64 = 0.9;
+
+/// The bend of a pair counts no more bins than the square of this, if their changes are equal.
+const MOST_BINS_ROOT: f64 = 12.0;
 
 /// The effect of a parameter on one bin: change of the nominal count, λ' and λ'' at α = -1, then λ'
 /// and λ'' at α = 0, where nothing changes, and then all three at α = +1.
@@ -99,15 +106,20 @@ fn product(a: &[ChannelEffects<'_>], b: &[ChannelEffects<'_>]) -> f64 {
     bins.map(|(x, y)| x[0] * y[0]).sum()
 }
 
-/// Returns Σ_b |λ''_b + μ''_b|/√λ_b of two parameters.
+/// Returns Σ_b |c_b| of two parameters, c = (λ'' + μ'')/√λ, or if that is less, 12 √(Σ_b c_b²).
 fn bent_together(a: &[ChannelEffects<'_>], b: &[ChannelEffects<'_>]) -> f64 {
-    let bins = a.iter().flat_map(|run| run.effects.iter().zip(effects_in(b, run.first_bin)));
-    let both: f64 = bins.map(|(x, y)| (x[1] + y[1]).abs()).sum();
-    let alone = |runs: &[ChannelEffects<'_>], others: &[ChannelEffects<'_>]| -> f64 {
-        let is_alone = |run: &&ChannelEffects<'_>| effects_in(others, run.first_bin).is_empty();
-        runs.iter().filter(is_alone).flat_map(|run| run.effects).map(|[_, second]| second.abs()).sum()
+    let (mut sum, mut squares) = (0.0, 0.0);
+    let mut add = |change: f64| {
+        sum += change.abs();
+        squares += change * change;
     };
-    both + alone(a, b) + alone(b, a)
+    let bins = a.iter().flat_map(|run| run.effects.iter().zip(effects_in(b, run.first_bin)));
+    bins.for_each(|(x, y)| add(x[1] + y[1]));
+    for (runs, others) in [(a, b), (b, a)] {
+        let is_alone = |run: &&ChannelEffects<'_>| effects_in(others, run.first_bin).is_empty();
+        runs.iter().filter(is_alone).flat_map(|run| run.effects).for_each(|[_, second]| add(*second));
+    }
+    sum.min(MOST_BINS_ROOT * squares.sqrt())
 }
 
 /// The effects of a parameter in the bins of a channel.
