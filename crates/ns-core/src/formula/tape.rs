@@ -121,23 +121,32 @@ impl Tape {
     /// Returns whether the formula is a constant plus constants times parameters.
     #[must_use]
     pub fn is_linear(&self) -> bool {
+        self.degree() < 2
+    }
+
+    /// Returns the degree of the formula as a polynomial of its parameters; 3 if it is higher, or
+    /// if it is not written as a polynomial.
+    #[must_use]
+    pub fn degree(&self) -> u8 {
         let mut degrees: Vec<u8> = Vec::with_capacity(self.nodes.len());
+        let of_constant = |degree: u8| if degree == 0 { 0 } else { 3 };
         for node in &self.nodes {
             let degree = |i: u32| degrees[i as usize];
-            degrees.push(match *node {
+            let of_node: u8 = match *node {
                 Node::Number(_) => 0,
                 Node::Name(_) => 1,
-                Node::Unary(UnaryFunction::Negate, a) => degree(a),
-                Node::Unary(UnaryFunction::Power(1.0), a) => degree(a),
-                Node::Unary(_, a) => 2 * degree(a).min(1),
+                Node::Unary(UnaryFunction::Negate | UnaryFunction::Power(1.0), a) => degree(a),
+                Node::Unary(UnaryFunction::Power(2.0), a) => 2 * degree(a),
+                Node::Unary(_, a) => of_constant(degree(a)),
                 Node::Binary(BinaryFunction::Add | BinaryFunction::Subtract, a, b) => degree(a).max(degree(b)),
-                Node::Binary(BinaryFunction::Multiply, a, b) => (degree(a) + degree(b)).min(2),
+                Node::Binary(BinaryFunction::Multiply, a, b) => degree(a) + degree(b),
                 Node::Binary(BinaryFunction::Divide, a, b) if degree(b) == 0 => degree(a),
-                Node::Binary(_, a, b) => 2 * degree(a).max(degree(b)).min(1),
-                Node::Select(a, b, c) => 2 * degree(a).max(degree(b)).max(degree(c)).min(1),
-            });
+                Node::Binary(_, a, b) => of_constant(degree(a).max(degree(b))),
+                Node::Select(a, b, c) => of_constant(degree(a).max(degree(b)).max(degree(c))),
+            };
+            degrees.push(of_node.min(3));
         }
-        degrees.last().is_none_or(|degree| *degree < 2)
+        degrees.last().copied().unwrap_or(0)
     }
 
     /// Returns the value at `params` (P), for any number type: the reference implementation.

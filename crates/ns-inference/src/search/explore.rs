@@ -64,7 +64,8 @@ pub enum SearchBreadth {
     /// All of it.
     Full,
     /// In large models, only same-sign systematics with the other sign: for fits near ones that
-    /// looked at all.
+    /// looked at all. In small models, all but the moves of parameters of quadratic formulas: for
+    /// minima that are not the lowest one.
     Reflections,
 }
 
@@ -95,6 +96,7 @@ impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
         while let Some(from) = self.next_to_explore(&met, &explored) {
             explored.push(from);
             let minimum = met[from].0.clone();
+            let breadth = if from == lowest_of(&met) { breadth } else { SearchBreadth::Reflections };
             for (start, by) in self.indicated_starts(&minimum, breadth, last) {
                 if self.is_spent(last) {
                     break;
@@ -148,11 +150,7 @@ impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
                 lowest = other;
             }
         }
-        if self.is_thorough() {
-            self.explore(vec![(lowest, FoundBy::Start)], SearchBreadth::Reflections).0
-        } else {
-            lowest
-        }
+        if self.is_thorough() { self.explore(vec![(lowest, FoundBy::Start)], SearchBreadth::Full).0 } else { lowest }
     }
 
     /// Returns `true` if every fit of this model explores, because that costs little.
@@ -206,7 +204,12 @@ impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
             return Vec::new();
         }
         if self.is_thorough() {
-            let all: Vec<Suspect> = self.free_suspects().filter(|s| s.kind != SuspectKind::Growth).cloned().collect();
+            let is_moved = |kind: SuspectKind| match kind {
+                SuspectKind::Growth => false,
+                SuspectKind::Quadratic => breadth == SearchBreadth::Full,
+                _ => true,
+            };
+            let all: Vec<Suspect> = self.free_suspects().filter(|s| is_moved(s.kind)).cloned().collect();
             let mut starts = self.reflected_starts(minimum);
             starts.extend(self.mirrored_starts(minimum));
             starts.extend(self.moved_starts(minimum, &all, last));
@@ -305,6 +308,13 @@ impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
         let mut starts = Vec::new();
         let is_large = !self.is_thorough();
         for suspect in suspects {
+            if suspect.kind == SuspectKind::Quadratic && !is_large {
+                // Descents from there lead to as many minima as from conditional ones.
+                let points = self.ways(minimum, suspect).into_iter().flatten();
+                let start = |(i, value)| (with(&minimum.params, i, value), FoundBy::Move(i, value));
+                starts.extend(points.map(|point| start((suspect.parameters[0], point[0]))));
+                continue;
+            }
             // In a large model each point is reached from the one before, until -ln L has risen too
             // high.
             let walks = is_large && suspect.kind != SuspectKind::Growth;
@@ -325,7 +335,8 @@ impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
                     }
                     let rises_on = rise_ahead(minimum, &at, &suspect.parameters) > 0.0;
                     let is_too_high = at.nll - minimum.nll > HIGHEST_RISE;
-                    let is_start = matches!(suspect.kind, SuspectKind::Growth | SuspectKind::Formula);
+                    let is_start =
+                        matches!(suspect.kind, SuspectKind::Growth | SuspectKind::Formula | SuspectKind::Quadratic);
                     if is_start || leads_elsewhere(minimum, &at, &suspect.parameters) {
                         starts.push((at.params, FoundBy::Move(suspect.parameters[0], point[0])));
                     }

@@ -27,7 +27,7 @@ pub struct Mirrors {
 impl Mirrors {
     /// Returns those of `model`, or `None` if there are none.
     pub(super) fn of(model: &Model) -> Option<Arc<Self>> {
-        let parameters = curved_by_formulas(model);
+        let parameters: Vec<usize> = curved_by_formulas(model).into_iter().map(|(i, _)| i).collect();
         (!parameters.is_empty()).then(|| Arc::new(Self { model: model.clone(), parameters }))
     }
 
@@ -52,13 +52,17 @@ impl Mirrors {
     }
 }
 
-/// Returns the parameters on which a formula depends, but not linearly.
-pub(super) fn curved_by_formulas(model: &Model) -> Vec<usize> {
-    let mut is_curved = vec![false; model.n_params()];
-    for tape in model.derived.tapes.iter().filter(|tape| !tape.is_linear()) {
-        tape.arguments().iter().for_each(|&i| is_curved[i as usize] = true);
+/// Returns the parameters on which a formula depends, but not linearly, with the highest degree of
+/// such a formula (`Tape::degree`).
+pub(super) fn curved_by_formulas(model: &Model) -> Vec<(usize, u8)> {
+    let mut degrees = vec![0; model.n_params()];
+    for tape in &model.derived.tapes {
+        let degree = tape.degree();
+        for &i in tape.arguments() {
+            degrees[i as usize] = degree.max(degrees[i as usize]);
+        }
     }
-    (0..is_curved.len()).filter(|&i| is_curved[i]).collect()
+    degrees.into_iter().enumerate().filter(|(_, degree)| *degree > 1).collect()
 }
 
 impl<L: SearchLikelihood + ?Sized> Search<'_, L> {

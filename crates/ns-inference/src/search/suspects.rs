@@ -53,6 +53,8 @@ pub enum SuspectKind {
     Scale,
     /// A parameter on which a formula depends, but not linearly.
     Formula,
+    /// The same where all such formulas are polynomials of the second degree.
+    Quadratic,
 }
 
 /// Parameters that may hide minima.
@@ -75,7 +77,7 @@ impl Suspect {
         match self.kind {
             SuspectKind::Explosive | SuspectKind::Growth => true,
             SuspectKind::Pair | SuspectKind::Bent => self.bend > STRONGLY_BENT,
-            SuspectKind::Scale | SuspectKind::Formula => false,
+            SuspectKind::Scale | SuspectKind::Formula | SuspectKind::Quadratic => false,
         }
     }
 }
@@ -123,11 +125,14 @@ pub fn suspects(model: &Model) -> Vec<Suspect> {
             is_bent || can_reverse(model, templates) || have_products(model, templates)
         }));
     }
-    found.extend(curved_by_formulas(model).into_iter().filter(|&i| !model.parameters.fixed[i]).map(|i| {
-        let [lower, upper] = [model.parameters.lower[i], model.parameters.upper[i]];
-        let points = RANGE.map(|part| vec![lower + part * (upper - lower)]).to_vec();
-        Suspect { kind: SuspectKind::Formula, parameters: vec![i], bend: 0.0, points }
-    }));
+    found.extend(curved_by_formulas(model).into_iter().filter(|&(i, _)| !model.parameters.fixed[i]).map(
+        |(i, degree)| {
+            let [lower, upper] = [model.parameters.lower[i], model.parameters.upper[i]];
+            let points = RANGE.map(|part| vec![lower + part * (upper - lower)]).to_vec();
+            let kind = if degree == 2 { SuspectKind::Quadratic } else { SuspectKind::Formula };
+            Suspect { kind, parameters: vec![i], bend: 0.0, points }
+        },
+    ));
     found
 }
 

@@ -4,7 +4,9 @@
 use ns_compute::CpuLikelihood;
 use ns_core::spec::ModifierData::{NormSys, StatError};
 use ns_core::{CompileOptions, Data, DataLikelihood, Model, compile, expected};
-use ns_inference::{FitOptions, FitResult, Problem, Uncertainties, fit};
+use ns_inference::parallel::ExecutionContext;
+use ns_inference::scan::{ScanAxis, ScanValues, scan};
+use ns_inference::{FitOptions, FitResult, MultiStart, Problem, Uncertainties, fit};
 use ns_testkit::formulas::{OperatorShape, declared, formula, morphing, operators};
 use ns_testkit::random::Random;
 use ns_testkit::small::{self, region, sample};
@@ -129,4 +131,53 @@ fn a_fit_of_a_large_model_ends_in_the_lowest_minimum_from_either_side() {
         let heights = found.each_ref().map(|result| result.twice_nll - lowest);
         assert!(heights.iter().all(|height| *height < 1e-6), "seed {seed}: {heights:?}");
     }
+}
+
+/// Returns a model of two to five coefficients, and data drawn at a random point.
+fn several_coefficients(seed: u64) -> (Model, Data) {
+    let mut random = Random::new(seed);
+    let mut whole = |least: f64, most: f64| random.between(least, most).round() as usize;
+    let (n_operators, bins, nuisances) = (whole(2.0, 5.0), whole(3.0, 40.0), whole(0.0, 8.0));
+    let shape = OperatorShape { bins, operators: n_operators, nuisances, has_staterror: false };
+    let truth: Vec<f64> = (0..n_operators).map(|_| random.between(-2.5, 2.5)).collect();
+    let model = compile(&operators(seed, shape, &truth), &CompileOptions::default()).expect("a sound workspace");
+    let mut params = model.parameters.init.clone();
+    for (i, value) in truth.iter().enumerate() {
+        params[model.parameters.names.iter().position(|name| *name == format!("c{i}")).expect("declared")] = *value;
+    }
+    let data = drawn(&model, &params, seed);
+    (model, data)
+}
+
+/// Returns the rises of a fit, and of the points of a scan, above the lowest of 60 random starts.
+fn above_exhaustive(seed: u64) -> Vec<f64> {
+    let (model, data) = several_coefficients(seed);
+    let mut likelihood = CpuLikelihood::new(&model);
+    likelihood.set_data(&data);
+    let poi = model.poi().expect("a parameter of interest");
+    let exhaustive = |fixed: Vec<(usize, f64)>, likelihood: &mut CpuLikelihood| {
+        let multi_start = Some(MultiStart { n_starts: 60, seed });
+        let options = FitOptions { fixed, multi_start, uncertainties: Uncertainties::None, ..FitOptions::default() };
+        fit(&mut Problem::new(&model, likelihood, &options)).nll
+    };
+    let values = vec![-4.0, -2.0, -0.5, 1.0, 3.0];
+    let axis = ScanAxis { parameter: poi, values: ScanValues::Given(values.clone()) };
+    let options = FitOptions::default();
+    let free = fit(&mut Problem::new(&model, &mut likelihood, &options)).nll;
+    let scanned = scan(&mut Problem::new(&model, &mut likelihood, &options), &axis, ExecutionContext::SINGLE_THREADED);
+    let mut above = vec![free - exhaustive(Vec::new(), &mut likelihood)];
+    for (value, delta) in values.into_iter().zip(&scanned.delta_nll) {
+        let nll = delta.map_or(f64::INFINITY, |delta| delta + scanned.best.nll);
+        above.push(nll - exhaustive(vec![(poi, value)], &mut likelihood));
+    }
+    above
+}
+
+#[test]
+fn fits_and_scans_of_several_coefficients_are_as_low_as_an_exhaustive_search() {
+    let above: Vec<Vec<f64>> = (0..120).into_par_iter().map(above_exhaustive).collect();
+    let is_higher = |above: &f64| above.is_nan() || *above >= 1e-5;
+    let n_fits = above.iter().filter(|above| is_higher(&above[0])).count();
+    let n_points = above.iter().flat_map(|above| &above[1..]).filter(|above| is_higher(above)).count();
+    assert_eq!((n_fits, n_points), (0, 0), "fits and points of scans above the lowest minimum");
 }
