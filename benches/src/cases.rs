@@ -31,6 +31,9 @@ pub(crate) struct CasesArgs {
     /// Measure this case; repeatable
     #[arg(long)]
     case: Vec<String>,
+    /// Measure only this workspace, of any format that the engine reads; repeatable
+    #[arg(long, conflicts_with_all = ["case", "json"])]
+    workspace: Vec<PathBuf>,
     /// Print JSON, and leave out the corpus
     #[arg(long)]
     json: bool,
@@ -40,6 +43,10 @@ pub(crate) struct CasesArgs {
 }
 
 pub(crate) fn run(arguments: &CasesArgs) -> Result<(), Box<dyn Error>> {
+    let budget = Duration::from_millis(arguments.budget);
+    if !arguments.workspace.is_empty() {
+        return workspaces(&arguments.workspace, budget);
+    }
     let list = arguments.data.join("cases.json");
     if !list.exists() {
         println!("skipped: no published workspaces in {}", arguments.data.display());
@@ -51,14 +58,10 @@ pub(crate) fn run(arguments: &CasesArgs) -> Result<(), Box<dyn Error>> {
     } else {
         arguments.case.clone()
     };
-    let budget = Duration::from_millis(arguments.budget);
     let mut all = serde_json::Map::new();
     let mut procedures = Vec::new();
     if !arguments.json {
-        println!(
-            "{:34} {:>5} {:>5} {:>17} {:>17} {:>17} {:>19}",
-            "case", "P", "B", "NLL µs", "gradient µs", "Hessian µs", "fit ms"
-        );
+        print_heading();
     }
     for name in named {
         let entry = cases.get(&name).ok_or_else(|| format!("no case is called `{name}`"))?;
@@ -83,6 +86,28 @@ pub(crate) fn run(arguments: &CasesArgs) -> Result<(), Box<dyn Error>> {
         crate::toys::print_rows(name, &read(&arguments.data, entry)?)?;
     }
     corpus(&arguments.data, &cases)
+}
+
+/// Measures the workspaces in `files`.
+fn workspaces(files: &[PathBuf], budget: Duration) -> Result<(), Box<dyn Error>> {
+    print_heading();
+    let mut procedures = Vec::new();
+    for file in files {
+        let workspace = load(&LoadRequest::new(DocumentSource::Path(file.clone())))?;
+        let model = compile(&workspace, &CompileOptions::default())?;
+        let name = file.display().to_string();
+        print_row(&name, &measure(&model, budget));
+        procedures.extend(model.poi().map(|poi| (name, measure_procedures(&model, poi, budget))));
+    }
+    print_procedures(&procedures);
+    Ok(())
+}
+
+fn print_heading() {
+    println!(
+        "{:34} {:>5} {:>5} {:>17} {:>17} {:>17} {:>19}",
+        "case", "P", "B", "NLL µs", "gradient µs", "Hessian µs", "fit ms"
+    );
 }
 
 /// Procedures made of many fits, each with its own free fit: milliseconds, least and median.

@@ -12,6 +12,7 @@ use serde_json::json;
 use std::error::Error;
 use std::hint::black_box;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Debug, Args)]
@@ -28,6 +29,9 @@ pub(crate) struct OperatorsArgs {
     /// Milliseconds spent on each number
     #[arg(long, default_value_t = 2000)]
     budget: u64,
+    /// Write the workspace there instead of measuring it
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -37,7 +41,11 @@ pub(crate) fn run(arguments: &OperatorsArgs) -> Result<(), Box<dyn Error>> {
     let OperatorsArgs { bins, operators: n, nuisances, .. } = *arguments;
     let truth: Vec<f64> = (0..n).map(|i| 0.3 - 0.05 * i as f64).collect();
     let shape = OperatorShape { bins, operators: n, nuisances, has_staterror: false };
-    let model = compile(&operators(5, shape, &truth), &CompileOptions::default())?;
+    let workspace = operators(5, shape, &truth);
+    if let Some(path) = &arguments.write {
+        return Ok(std::fs::write(path, ns_translate::pyhf::write_workspace(&workspace).to_string())?);
+    }
+    let model = compile(&workspace, &CompileOptions::default())?;
     let (options, budget) = (FitOptions::default(), Duration::from_millis(arguments.budget));
     let mut likelihood = CpuLikelihood::new(&model);
     let result = fit(&mut Problem::new(&model, &mut likelihood, &options));
