@@ -9,6 +9,7 @@ case `reference.json` has ROOT's parameters, and at some points the expected cou
 
 import json
 import math
+import os
 import random
 import sys
 import xml.etree.ElementTree as ET
@@ -28,7 +29,8 @@ kit = ROOT.RooStats.HistFactory
 
 def write_histograms():
     """Writes `data.root`."""
-    file = ROOT.TFile(str(HERE / "data.root"), "RECREATE", "", 505)
+    # The file has its own name in it, which should be of no machine.
+    file = ROOT.TFile(os.path.relpath(HERE / "data.root"), "RECREATE", "", 505)
     for path, one in HISTOGRAMS.items():
         *folders, name = path.split("/")
         folder = file

@@ -7,6 +7,7 @@ Every file has the same histograms, so that one document, `contents.json`, descr
 """
 
 import json
+import os
 import sys
 from datetime import date
 from pathlib import Path
@@ -24,7 +25,8 @@ ALGORITHMS = {"none": 0, "zlib": 101, "lzma": 207, "old": 301, "lz4": 404, "zstd
 
 def with_root(path, setting):
     """Writes the file with ROOT; `setting` is a hundred times the algorithm plus the level."""
-    file = ROOT.TFile(str(path), "RECREATE", "", setting)
+    # The file has its own name in it, which should be of no machine.
+    file = ROOT.TFile(os.path.relpath(path), "RECREATE", "", setting)
     # Cycles: the later one is the one that is meant.
     for scale in (1.0, 2.0):
         one = ROOT.TH1D("weighted", "weights and sums of their squares", N_BINS, -1.0, 2.0)
