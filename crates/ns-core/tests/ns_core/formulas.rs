@@ -202,18 +202,24 @@ fn formulas_may_name_formulas_but_not_themselves() {
 }
 
 #[test]
-fn a_formula_that_is_a_parameter_or_linear_is_known_as_such() {
+fn a_formula_that_is_a_parameter_or_a_polynomial_is_known_as_such() {
     assert_eq!(tape("(mu)", &["mu"]).as_parameter(), Some(0));
     assert_eq!(tape("1*mu", &["mu"]).as_parameter(), None);
-    for (text, is_linear) in [
-        ("1 + 2*a - b/3.0", true),
-        ("-(a+b)*2", true),
-        ("a*b", false),
-        ("a^2", false),
-        ("exp(1)*a", true),
-        ("2/a", false),
+    for (text, degree) in [
+        ("1 + 2*a - b/3.0", 1),
+        ("-(a+b)*2", 1),
+        ("exp(1)*a", 1),
+        ("a*b", 2),
+        ("a^2", 2),
+        ("(1 + a - b)^2 / 4", 2),
+        ("a*b*a", 3),
+        ("a^3", 3),
+        ("(a*b)^2", 3),
+        ("exp(a)", 3),
+        ("2/a", 3),
     ] {
-        assert_eq!(tape(text, &["a", "b"]).is_linear(), is_linear, "{text}");
+        let tape = tape(text, &["a", "b"]);
+        assert_eq!((tape.degree(), tape.is_linear()), (degree, degree < 2), "{text}");
     }
 }
 

@@ -1,5 +1,5 @@
 //! Tests expected counts that are quadratic in a parameter: the fit must find the minimum on either
-//! side of the vertex, in every data set.
+//! side of the vertex, in every data set; with several such parameters, the lowest minimum.
 
 use ns_compute::CpuLikelihood;
 use ns_core::spec::ModifierData::{NormSys, StatError};
