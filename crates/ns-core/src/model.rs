@@ -15,6 +15,7 @@ use crate::nonlinearity::Nonlinearity;
 use crate::parameters::Parameters;
 use crate::response::{HistoSysResponse, NormSysResponse, Responses};
 use crate::yield_rules::YieldRules;
+use std::sync::Arc;
 
 /// The place of a table in one of the flat buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -125,10 +126,10 @@ pub struct Model {
     pub responses: Responses,
     /// The observed data.
     pub observed: Data,
-    /// Tables of indices, back to back.
-    pub indices: Vec<u32>,
-    /// Tables of numbers, back to back.
-    pub reals: Vec<f64>,
+    /// Tables of indices, back to back. Copies of a model share them.
+    pub indices: Arc<[u32]>,
+    /// Tables of numbers, back to back; shared too.
+    pub reals: Arc<[f64]>,
     /// The place of each table.
     pub layout: ModelLayout,
     /// Quantities that formulas derive from the parameters.

@@ -5,6 +5,7 @@ use crate::interpolate::NormSysFactor;
 use crate::model::Model;
 use crate::similar_name;
 use std::ops::Range;
+use std::sync::Arc;
 use thiserror::Error;
 
 /// Which variations of a chosen template are inputs too.
@@ -408,21 +409,24 @@ impl Inputs {
     /// Writes `values` (M) into the tables of `model`.
     pub fn apply(&self, values: &[f64], model: &mut Model) {
         let layout = model.layout;
+        let mut shared = std::mem::take(&mut model.reals);
+        let reals = Arc::make_mut(&mut shared);
         for input in &self.templates {
             let cells = model.part(layout.template_cell, input.template);
             let nominal = &values[input.nominal..input.nominal + cells.len()];
-            model.reals[layout.nominal.start..][cells].copy_from_slice(nominal);
+            reals[layout.nominal.start..][cells].copy_from_slice(nominal);
             for histosys in &input.histosys {
                 let cells = model.part(layout.histosys_cell, histosys.entry);
                 for (end, span) in [(&histosys.hi, layout.histosys_up), (&histosys.lo, layout.histosys_down)] {
-                    end.differences(values, nominal, &mut model.reals[span.start..][cells.clone()]);
+                    end.differences(values, nominal, &mut reals[span.start..][cells.clone()]);
                 }
             }
             for normsys in &input.normsys {
-                model.reals[layout.normsys_hi.start + normsys.entry] = values[normsys.hi];
-                model.reals[layout.normsys_lo.start + normsys.entry] = values[normsys.hi + 1];
+                reals[layout.normsys_hi.start + normsys.entry] = values[normsys.hi];
+                reals[layout.normsys_lo.start + normsys.entry] = values[normsys.hi + 1];
             }
         }
+        model.reals = shared;
     }
 
     /// Calls `set` with each normsys that is an input and its new factor.
