@@ -198,8 +198,11 @@ impl CpuLikelihood {
                 self.differentiate(params, gradient, Output::rows(curvature))
             }
             Some(Curvature::GaussNewtonProduct(_) | Curvature::Exact(_)) => {
+                pull_back.pull_columns(&plan, &mut self.scratch.gram);
                 let ExtendedOutput { params, gradient, curvature } = pull_back.output_with_matrix(&plan);
-                self.differentiate(params, gradient, Output::matrix(curvature, is_exact))
+                let value = self.differentiate(params, gradient, Output::matrix(curvature, is_exact));
+                self.scratch.gram.pull_none();
+                value
             }
         };
         pull_back.gradient(&plan, gradient);

@@ -3,6 +3,9 @@
 //! Rows over all global parameters make large products of several channels; rows over the columns
 //! of one channel make small ones without zeros, which are faster where many parameters act in few
 //! channels. The sums differ in the last bits, so each model has one of the two.
+//!
+//! Where derived quantities are to be pulled back to parameters, rows over all global parameters
+//! are pulled back before the product, which then has fewer columns.
 
 use super::channel::{Tile, TileWork};
 use super::plan::ChannelPlan;
@@ -13,10 +16,23 @@ use ns_core::Arrowhead;
 /// The number of rows that are multiplied together.
 const ROWS: usize = 64;
 
+/// The derivative of a derived quantity with respect to an argument.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PulledColumn {
+    /// The global position of the derived quantity.
+    pub(crate) from: usize,
+    /// The global position of the argument.
+    pub(crate) to: usize,
+    pub(crate) rate: f64,
+}
+
 /// Rows of √W·J over the global parameters, to be multiplied.
 #[derive(Debug, Clone)]
 pub(crate) struct GramMatrix {
     n_global: usize,
+    /// Only so many columns are multiplied; the others were added to these.
+    n_multiplied: usize,
+    pulled: Vec<PulledColumn>,
     n_rows: usize,
     rows: Vec<f64>,
     /// Whether rows are over the columns of one channel.
@@ -27,7 +43,26 @@ pub(crate) struct GramMatrix {
 
 impl GramMatrix {
     pub(crate) fn new(n_global: usize, by_channel: bool) -> Self {
-        Self { n_global, n_rows: 0, rows: Vec::new(), by_channel, product: Vec::new() }
+        let (rows, pulled, product) = (Vec::new(), Vec::new(), Vec::new());
+        Self { n_global, n_multiplied: n_global, pulled, n_rows: 0, rows, by_channel, product }
+    }
+
+    /// Adds, from now on, the columns of derived quantities, the last of the global positions, to
+    /// those of their arguments, the first `n_arguments` of them; `each` calls its argument with
+    /// every derivative.
+    pub(crate) fn pull(&mut self, n_arguments: usize, each: impl FnOnce(&mut dyn FnMut(PulledColumn))) {
+        if !self.by_channel {
+            let Self { pulled, n_multiplied, .. } = self;
+            pulled.clear();
+            each(&mut |column| pulled.push(column));
+            *n_multiplied = n_arguments;
+        }
+    }
+
+    /// Multiplies all columns from now on.
+    pub(crate) fn pull_none(&mut self) {
+        self.pulled.clear();
+        self.n_multiplied = self.n_global;
     }
 
     /// Adds the bins of a tile: `second` is W = n/λ² of each bin.
@@ -55,7 +90,11 @@ impl GramMatrix {
                 row[position as usize] = root * work.jacobian.row(column)[bin];
             }
             let start = (self.n_rows - 1) * self.n_global;
-            let row = &self.rows[start..start + self.n_global];
+            let row = &mut self.rows[start..start + self.n_global];
+            for &PulledColumn { from, to, rate } in &self.pulled {
+                row[to] += rate * row[from];
+            }
+            let row = &row[..self.n_multiplied];
             let couple = |coupling: &mut [f64], value: f64| {
                 coupling.iter_mut().zip(row).for_each(|(coupling, global)| *coupling += value * global);
             };
@@ -90,7 +129,7 @@ impl GramMatrix {
         }
         self.product.clear();
         self.product.resize(n_columns * n_columns, 0.0);
-        add_product(&self.rows, n_columns, &mut self.product);
+        add_product(&self.rows, [n_columns; 2], &mut self.product);
         for (j, column) in self.product.chunks_exact(n_columns).enumerate() {
             // Positions are ascending, so that this stays in the lower triangle.
             let target = &mut out.global[channel.columns[j] as usize * self.n_global..][..self.n_global];
@@ -123,14 +162,16 @@ impl GramMatrix {
         if n == 0 || g == 0 {
             return;
         }
-        add_product(&self.rows[..n * g], g, &mut out.global);
+        add_product(&self.rows[..n * g], [g, self.n_multiplied], &mut out.global);
     }
 }
 
-/// Adds the lower triangle of RᵀR to `out`, column by column; `rows` is R, row by row.
-fn add_product(rows: &[f64], n_columns: usize, out: &mut [f64]) {
-    let rows = MatRef::from_row_major_slice(rows, rows.len() / n_columns, n_columns);
+/// Adds the lower triangle of RᵀR to the same part of `out`, column by column; R is the first
+/// `n_multiplied` of `n_columns` columns of `rows`, row by row.
+fn add_product(rows: &[f64], [n_columns, n_multiplied]: [usize; 2], out: &mut [f64]) {
+    let rows = MatRef::from_row_major_slice(rows, rows.len() / n_columns, n_columns).subcols(0, n_multiplied);
     let target = MatMut::from_column_major_slice_mut(out, n_columns, n_columns);
+    let target = target.submatrix_mut(0, 0, n_multiplied, n_multiplied);
     let (lower, full) = (BlockStructure::TriangularLower, BlockStructure::Rectangular);
     matmul(target, lower, Accum::Add, rows.transpose(), full, rows, full, 1.0, Par::Seq);
 }

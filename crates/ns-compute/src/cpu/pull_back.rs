@@ -7,6 +7,7 @@
 //! are the last global positions, and no local parameter is an argument of a formula, so that
 //! blocks stay as they are.
 
+use super::gram::{GramMatrix, PulledColumn};
 use super::plan::ModelPlan;
 use ns_core::LimitKinks;
 use ns_core::curvature::{Arrowhead, GaussNewton};
@@ -74,6 +75,12 @@ impl PullBack {
         let Self { point, gradient, matrix, .. } = self;
         let curvature = matrix.get_or_insert_with(|| Arrowhead::zeros(plan.partition.clone()));
         ExtendedOutput { params: &point.extended, gradient, curvature }
+    }
+
+    /// Lets `gram` pull back what it multiplies.
+    pub(crate) fn pull_columns(&self, plan: &ModelPlan, gram: &mut GramMatrix) {
+        let g = plan.outer_partition.n_global();
+        gram.pull(g, |push| self.each(|d, to, rate| push(PulledColumn { from: g + d, to, rate })));
     }
 
     /// Writes the gradient to `gradient` (P).
