@@ -11,12 +11,79 @@ use ns_core::{Model, SearchLikelihood};
 /// Conditional minima whose parameters agree to this fraction of a width lie on the same branch.
 const SAME: f64 = 0.05;
 
-/// Derivatives of the conditional minimum with respect to the fixed parameters.
+/// Derivatives of the conditional minimum with respect to one or two fixed parameters.
 #[derive(Debug, Clone)]
-pub(crate) struct Response {
+pub(crate) struct ResponseColumns {
     moved: Vec<usize>,
     /// One per moved parameter (P): 1 for itself, 0 for the other moved one.
     columns: Vec<Vec<f64>>,
+}
+
+impl ResponseColumns {
+    /// Solves for derivatives from the covariance columns (P) of the one or two `moved` parameters,
+    /// one of them at a time while the other is fixed. Returns `None` if the data do not determine
+    /// them.
+    pub(crate) fn new(moved: &[usize], mut columns: Vec<Vec<f64>>) -> Option<Self> {
+        let c: Vec<f64> = columns.iter().flat_map(|column| moved.iter().map(|&i| column[i])).collect();
+        let determinant = if moved.len() == 1 { c[0] } else { c[0] * c[3] - c[1] * c[2] };
+        let scale = if moved.len() == 1 { 1.0 } else { c[0] * c[3] };
+        if !(determinant.is_finite() && determinant > 1e-14 * scale && c[0] > 0.0) {
+            return None;
+        }
+        if let [first, second] = columns.as_mut_slice() {
+            for (a, b) in first.iter_mut().zip(second) {
+                (*a, *b) = ((*a * c[3] - *b * c[1]) / determinant, (*b * c[0] - *a * c[1]) / determinant);
+            }
+        } else {
+            columns[0].iter_mut().for_each(|value| *value /= determinant);
+        }
+        Some(Self::with_moved(moved, columns))
+    }
+
+    /// Returns columns in which no other parameter follows.
+    fn alone(moved: &[usize], n_params: usize) -> Self {
+        Self::with_moved(moved, vec![vec![0.0; n_params]; moved.len()])
+    }
+
+    fn with_moved(moved: &[usize], mut columns: Vec<Vec<f64>>) -> Self {
+        for (k, column) in columns.iter_mut().enumerate() {
+            moved.iter().enumerate().for_each(|(l, &i)| column[i] = f64::from(k == l));
+        }
+        Self { moved: moved.to_vec(), columns }
+    }
+
+    /// Returns the moved parameters.
+    pub(crate) fn parameters(&self) -> &[usize] {
+        &self.moved
+    }
+
+    /// Returns where the conditional minimum `from` (P) should be once the moved parameters have
+    /// `values`.
+    pub(crate) fn moved(&self, from: &[f64], values: &[f64]) -> Vec<f64> {
+        let mut to = from.to_vec();
+        for ((column, &i), value) in self.columns.iter().zip(&self.moved).zip(values) {
+            let step = value - from[i];
+            to.iter_mut().zip(column).for_each(|(t, c)| *t += step * c);
+        }
+        self.moved.iter().zip(values).for_each(|(&i, &value)| to[i] = value);
+        to
+    }
+
+    /// Makes of the step of all parameters to a minimum (P) the one to the conditional minimum:
+    /// takes out what follows the moved parameters.
+    pub(crate) fn fix(&self, step: &mut [f64]) {
+        for (column, &i) in self.columns.iter().zip(&self.moved) {
+            let own = step[i];
+            step.iter_mut().zip(column).for_each(|(s, c)| *s -= own * c);
+        }
+        self.moved.iter().for_each(|&i| step[i] = 0.0);
+    }
+}
+
+/// The same with how far parameters go.
+#[derive(Debug, Clone)]
+pub(crate) struct Response {
+    columns: ResponseColumns,
     /// The moved parameters' covariance, row by row.
     covariance: Vec<f64>,
     /// How far parameters go (P): standard deviations where there are any.
@@ -44,46 +111,20 @@ impl Response {
             hessian.covariance_column(i, column);
         }
         let covariance: Vec<f64> = columns.iter().flat_map(|column| moved.iter().map(|&i| column[i])).collect();
-        let mut response = Self { moved: moved.to_vec(), columns, covariance, widths };
-        response.solve();
-        response
-    }
-
-    /// Solves for derivatives from covariance columns, one moved parameter at a time while the
-    /// other is fixed.
-    fn solve(&mut self) {
-        let Self { moved, columns, covariance: c, widths } = self;
-        let determinant = if moved.len() == 1 { c[0] } else { c[0] * c[3] - c[1] * c[2] };
-        let scale = if moved.len() == 1 { 1.0 } else { c[0] * c[3] };
-        let is_sound = determinant.is_finite() && determinant > 1e-14 * scale && c[0] > 0.0;
-        if !is_sound {
-            columns.iter_mut().for_each(|column| column.fill(0.0));
-            let diagonal = |at: usize| {
-                if at.is_multiple_of(moved.len() + 1) { widths[moved[at % moved.len()]].powi(2) } else { 0.0 }
-            };
-            *c = (0..c.len()).map(diagonal).collect();
-        } else if let [first, second] = columns.as_mut_slice() {
-            for (a, b) in first.iter_mut().zip(second) {
-                (*a, *b) = ((*a * c[3] - *b * c[1]) / determinant, (*b * c[0] - *a * c[1]) / determinant);
-            }
-        } else {
-            columns[0].iter_mut().for_each(|value| *value /= determinant);
+        if let Some(columns) = ResponseColumns::new(moved, columns) {
+            return Self { columns, covariance, widths };
         }
-        for (k, column) in columns.iter_mut().enumerate() {
-            moved.iter().enumerate().for_each(|(l, &i)| column[i] = f64::from(k == l));
-        }
+        let diagonal = |at: usize| {
+            if at.is_multiple_of(moved.len() + 1) { widths[moved[at % moved.len()]].powi(2) } else { 0.0 }
+        };
+        let covariance = (0..covariance.len()).map(diagonal).collect();
+        Self { columns: ResponseColumns::alone(moved, best.len()), covariance, widths }
     }
 
     /// Returns where the conditional minimum `from` (P) should be once the moved parameters have
     /// `values`.
     pub(crate) fn moved(&self, from: &[f64], values: &[f64]) -> Vec<f64> {
-        let mut to = from.to_vec();
-        for ((column, &i), value) in self.columns.iter().zip(&self.moved).zip(values) {
-            let step = value - from[i];
-            to.iter_mut().zip(column).for_each(|(t, c)| *t += step * c);
-        }
-        self.moved.iter().zip(values).for_each(|(&i, &value)| to[i] = value);
-        to
+        self.columns.moved(from, values)
     }
 
     /// Returns `true` if two conditional minima of the same fixed values, or a minimum and its
@@ -94,7 +135,7 @@ impl Response {
 
     /// Returns how far moved parameter `k` goes, the others being free.
     pub(crate) fn width(&self, k: usize) -> f64 {
-        self.widths[self.moved[k]]
+        self.widths[self.columns.moved[k]]
     }
 
     /// Returns the lower triangle L₀₀, L₁₀, L₁₁ of the Cholesky factor of two moved parameters'

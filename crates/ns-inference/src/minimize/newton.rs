@@ -253,13 +253,33 @@ impl Minimizer {
     /// Writes column `i` of the inverse of the factor at hand to `out` (P), if the last
     /// minimisation ended at `params` (P) with that of an exact Hessian. Returns whether it did.
     pub(crate) fn covariance_column(&mut self, params: &[f64], i: usize, out: &mut [f64]) -> bool {
-        if !self.has_factor || !self.step.free[i] || self.x != params {
+        if !self.step.free[i] || !self.ended_at(params) {
             return false;
         }
         self.trial_gradient.fill(0.0);
         self.trial_gradient[i] = 1.0;
         self.system.solve(&self.trial_gradient, out);
         out[i] > 0.0 && out.iter().all(|c| c.is_finite())
+    }
+
+    /// Returns `true` if the last minimisation ended at `params` (P) with the factor of an exact
+    /// Hessian.
+    pub(crate) fn ended_at(&self, params: &[f64]) -> bool {
+        self.has_factor && self.x == params
+    }
+
+    /// Writes the Newton step for `gradient` (P) with the factor at hand to `step` (P), 0 for
+    /// parameters that were not free, if the last minimisation ended at `params` (P) with that of
+    /// an exact Hessian. Returns whether it did.
+    pub(crate) fn newton_step(&mut self, params: &[f64], gradient: &[f64], step: &mut [f64]) -> bool {
+        if !self.ended_at(params) {
+            return false;
+        }
+        for i in 0..gradient.len() {
+            self.trial_gradient[i] = if self.step.free[i] { -gradient[i] } else { 0.0 };
+        }
+        self.system.solve(&self.trial_gradient, step);
+        true
     }
 
     fn begin(&mut self, start: &[f64], domain: &Domain) {

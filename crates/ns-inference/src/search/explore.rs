@@ -1,6 +1,7 @@
 //! Lower minima where the model indicates them: starts made from a minimum, and what they lead to.
 
 use super::local::add_cost;
+use super::nearby::Condition;
 use super::pool::{BasinPool, FoundBy};
 use super::suspects::SuspectKind;
 use super::{Search, Suspect, distinct};
@@ -297,9 +298,13 @@ impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
     /// elsewhere than back to `minimum`.
     fn moved_starts(&mut self, minimum: &Minimum, suspects: &[Suspect], last: usize) -> Vec<Start> {
         let tolerance = std::mem::replace(&mut self.options.tolerance, ROUGH);
+        if !self.is_thorough() {
+            self.keep_factor(minimum);
+        }
         // The other half is for where they lead.
         let half = self.spent.evaluations + last.saturating_sub(self.spent.evaluations) / 2;
         let starts = self.moved_roughly(minimum, suspects, half);
+        self.return_factor();
         self.options.tolerance = tolerance;
         starts
     }
@@ -357,6 +362,9 @@ impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
     /// Returns the conditional minimum with the parameters `which` at `point` that `from` (P) leads
     /// to, if the likelihood is finite there.
     fn run_with(&mut self, which: &[usize], point: &[f64], from: &[f64]) -> Option<Minimum> {
+        if let Some(nearby) = self.conditional_nearby(Condition { which, values: point }, from) {
+            return Some(nearby);
+        }
         let mut start = from.to_vec();
         which.iter().zip(point).for_each(|(&i, &value)| start[i] = value);
         which.iter().for_each(|&i| self.domain.fixed[i] = true);

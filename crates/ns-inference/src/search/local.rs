@@ -2,6 +2,7 @@
 //! its edge, or on the wrong side of a kink.
 
 use super::Candidates;
+use super::nearby::Surroundings;
 use crate::hessian::Hessian;
 use crate::minimize::{Domain, MinimizeOptions, Minimizer, Minimum, Outcome};
 use ns_core::{Parameters, SearchLikelihood};
@@ -35,7 +36,9 @@ pub struct Search<'a, L: ?Sized> {
     /// When to stop.
     pub options: MinimizeOptions,
     /// Made when it is first needed.
-    minimizer: Option<Minimizer>,
+    pub(super) minimizer: Option<Minimizer>,
+    /// The Hessian at the minimum that is explored.
+    pub(super) surroundings: Option<Surroundings>,
     /// Whether minimisations stop near what looks like a saddle point.
     stops_at_saddles: bool,
     /// Iterations and evaluations of all minimisations so far.
@@ -62,6 +65,7 @@ impl<'a, L: SearchLikelihood + ?Sized> Search<'a, L> {
             candidates,
             options,
             minimizer: None,
+            surroundings: None,
             stops_at_saddles: false,
             spent: SearchCost::default(),
             is_cut_short: false,

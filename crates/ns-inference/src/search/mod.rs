@@ -17,6 +17,7 @@ mod explore;
 mod growth;
 mod local;
 mod mirror;
+mod nearby;
 mod pool;
 mod random;
 mod suspects;
