@@ -67,8 +67,12 @@ pub(crate) fn run(arguments: &OperatorsArgs) -> Result<(), Box<dyn Error>> {
             drop(black_box(contours(&problem, &wanted, ExecutionContext::with_threads(NonZeroUsize::MIN))));
         }),
     ));
-    let size =
-        format!("{bins} bins, {n} coefficients, {} parameters, {} minima", model.n_params(), result.minima.len());
+    let size = format!(
+        "{bins} bins, {n} coefficients, {} parameters, {} minima, {} evaluations per fit",
+        model.n_params(),
+        result.minima.len(),
+        result.n_evaluations
+    );
     if arguments.json {
         println!("{}", json!({ "model": size, "rows": rows }));
         return Ok(());
