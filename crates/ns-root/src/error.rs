@@ -1,4 +1,4 @@
-//! Why a histogram cannot be read from a ROOT file.
+//! Why a histogram cannot be read from a ROOT file, or be written to one.
 
 use std::io;
 
@@ -141,4 +141,44 @@ pub enum CompressionProblem {
     /// Bytes that the algorithm does not accept.
     #[error("invalid {0} data")]
     Invalid(&'static str),
+}
+
+/// Why a histogram cannot be written to a ROOT file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RootWriteError {
+    /// Numbers that are not those of the bins of one axis.
+    #[error("the contents, edges and uncertainties of the histogram `{name}` are not those of the same bins")]
+    Bins {
+        /// The histogram.
+        name: String,
+    },
+    /// A name that ROOT would read as a path or a cycle.
+    #[error("`{name}` cannot be the name of an object in a ROOT file")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// A name that is longer than a key can have.
+    #[error("a name of {length} bytes is too long for a ROOT file: {limit} are allowed")]
+    LongName {
+        /// The bytes of the name.
+        length: usize,
+        /// The most bytes.
+        limit: usize,
+    },
+    /// A second object of one name.
+    #[error("the ROOT file has two objects `{name}`{}", within(.directory))]
+    Twice {
+        /// The name.
+        name: String,
+        /// The directory; empty for the top of the file.
+        directory: String,
+    },
+    /// More bytes than offsets of four bytes reach.
+    #[error("the ROOT file would have more than {limit} bytes")]
+    TooLarge {
+        /// The most bytes.
+        limit: u64,
+    },
 }

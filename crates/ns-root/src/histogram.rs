@@ -6,13 +6,17 @@
 //! for the buffer of entries.
 
 use crate::cursor::{Cursor, OutOfBytes};
-use crate::error::RootFileError;
+use crate::error::{RootFileError, RootWriteError};
 
 /// Versions of `TH1` whose first members are those that are read here.
 const HISTOGRAM_VERSIONS: std::ops::RangeInclusive<u16> = 3..=8;
 
 /// Versions of `TAxis` whose first members are those that are read here.
 const AXIS_VERSIONS: std::ops::RangeInclusive<u16> = 6..=10;
+
+/// The most bins of a histogram that is written: with its sums of squared weights and its edges it
+/// stays within [`crate::OBJECT_LIMIT`].
+const BIN_LIMIT: usize = 10_000_000;
 
 /// A histogram with one axis.
 ///
@@ -33,6 +37,55 @@ pub struct Histogram {
 }
 
 impl Histogram {
+    /// Returns a histogram with these contents of its bins (B), edges (B + 1) and sums of squared
+    /// weights (B), and nothing below and above.
+    ///
+    /// # Errors
+    ///
+    /// Lengths that differ, no bins, and edges that do not increase.
+    pub fn new(
+        name: impl Into<String>,
+        title: impl Into<String>,
+        edges: Vec<f64>,
+        values: &[f64],
+        squared_weights: Option<&[f64]>,
+    ) -> Result<Self, RootWriteError> {
+        let name = name.into();
+        let n_bins = values.len();
+        let has_lengths = n_bins > 0
+            && n_bins <= BIN_LIMIT
+            && edges.len() == n_bins + 1
+            && squared_weights.is_none_or(|squares| squares.len() == n_bins);
+        if !has_lengths || !edges.windows(2).all(|pair| pair[0] < pair[1]) {
+            return Err(RootWriteError::Bins { name });
+        }
+        let cells = |numbers: &[f64]| [&[0.0], numbers, &[0.0]].concat();
+        let (contents, squared_weights) = (cells(values), squared_weights.map(cells));
+        Ok(Self { name, title: title.into(), contents, squared_weights, edges })
+    }
+
+    /// Returns the contents of all cells (B + 2).
+    pub(crate) fn cells(&self) -> &[f64] {
+        &self.contents
+    }
+
+    /// Returns the sums of squared weights of all cells (B + 2), if there are any.
+    pub(crate) fn squared_weights(&self) -> Option<&[f64]> {
+        self.squared_weights.as_deref()
+    }
+
+    /// Returns the lowest and the highest edge.
+    pub(crate) fn range(&self) -> (f64, f64) {
+        (self.edges[0], self.edges[self.n_bins()])
+    }
+
+    /// Returns whether the edges are those that a reader computes from the lowest, the highest and
+    /// the number of bins.
+    pub(crate) fn is_equidistant(&self) -> bool {
+        let (low, high) = self.range();
+        equidistant_edges(self.n_bins(), low, high).eq(self.edges.iter().copied())
+    }
+
     /// Returns the number of bins, without underflow and overflow.
     #[must_use]
     pub fn n_bins(&self) -> usize {
@@ -217,8 +270,14 @@ fn equidistant(n_bins: u64, low: f64, high: f64) -> Result<Vec<f64>, Problem> {
     if n_bins == 0 || n_bins > crate::file::OBJECT_LIMIT {
         return Err(Problem::Damaged("its number of bins is impossible"));
     }
+    let n_bins = usize::try_from(n_bins).map_err(|_| OutOfBytes)?;
+    Ok(equidistant_edges(n_bins, low, high).collect())
+}
+
+/// Returns the edges of `n_bins` bins of the same width.
+fn equidistant_edges(n_bins: usize, low: f64, high: f64) -> impl Iterator<Item = f64> {
     let width = (high - low) / n_bins as f64;
-    Ok((0..=n_bins).map(|bin| if bin == n_bins { high } else { low + bin as f64 * width }).collect())
+    (0..=n_bins).map(move |bin| if bin == n_bins { high } else { low + bin as f64 * width })
 }
 
 /// Refuses a histogram whose buffer has entries, which are in no bin.

@@ -1,9 +1,13 @@
-//! Reads one-dimensional histograms from ROOT files, without ROOT. It knows nothing of physics.
+//! Reads one-dimensional histograms from ROOT files and writes them, without ROOT. It knows nothing
+//! of physics.
 //!
 //! [`RootFile`] opens a file and finds objects in its directories; [`Histogram`] is what it reads:
 //! `TH1C`, `TH1S`, `TH1I`, `TH1L`, `TH1F` and `TH1D` as ROOT 3 and later write them, compressed by
 //! zlib, LZ4, Zstandard or LZMA or not at all, in files of any size. Anything else is refused by
 //! name.
+//!
+//! [`RootWriter`] makes a file with histograms in directories: as `TH1D`, compressed by zlib, the
+//! same bytes for the same histograms.
 //!
 //! Files are not trusted. Every length is compared with the bytes that are there, an object
 //! occupies at most [`OBJECT_LIMIT`] bytes, and nothing recurses.
@@ -26,7 +30,8 @@
 //!
 //! `file` finds objects by `directory` and `key`; `source` reads bytes at an offset, `compression`
 //! unpacks them, `cursor` takes numbers from them, and `histogram` is the object that they
-//! describe.
+//! describe. On the way back, `writer` makes a file, `write_histogram` the bytes of an object and
+//! `layouts` those that describe its classes; `output` puts numbers into them.
 
 mod compression;
 mod cursor;
@@ -35,9 +40,14 @@ mod error;
 mod file;
 mod histogram;
 mod key;
+mod layouts;
+mod output;
 mod source;
+mod write_histogram;
+mod writer;
 
-pub use error::{CompressionProblem, RootFileError};
+pub use error::{CompressionProblem, RootFileError, RootWriteError};
 pub use file::{OBJECT_LIMIT, RootFile};
 pub use histogram::Histogram;
 pub use key::Key;
+pub use writer::RootWriter;
