@@ -53,6 +53,15 @@ pub(crate) enum CliError {
         /// What it cannot hold.
         error: ConversionError,
     },
+    /// A document of several files without a place for them.
+    #[error("HistFactory XML is several files, which standard output cannot hold")]
+    SeveralFiles,
+    /// A name that names of further files cannot begin with.
+    #[error("{name} is no name that further files can begin with")]
+    NoStem {
+        /// The file in backticks.
+        name: String,
+    },
     /// A stored fit that cannot be used.
     #[error("in {name}: {error}")]
     StoredFit {
@@ -227,6 +236,8 @@ impl CliError {
             Self::Compile { error, .. } => error.hint(),
             Self::Workspace { error, .. } => error.hint(),
             Self::Conversion { error, .. } => error.hint().map(str::to_owned),
+            Self::SeveralFiles => Some("name the combination: `-o model.xml`".to_owned()),
+            Self::NoStem { .. } => Some("use letters that are Unicode".to_owned()),
             Self::StoredFit { error, .. } => error.hint().map(str::to_owned),
             Self::Exclusion { error, .. } => error.hint(Face::Command),
             Self::OneOutput { .. } | Self::OutputIsInput { .. } => Some("write the result to another file".to_owned()),

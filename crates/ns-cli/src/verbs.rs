@@ -23,6 +23,7 @@ mod hypotest;
 mod hypotest_toys;
 mod in_python;
 mod inspect;
+mod json2xml;
 mod limit;
 mod limit_scan;
 mod man;
@@ -62,7 +63,7 @@ A terminal gets the table of a result; a pipe, and a file named with --output-fi
 pub(crate) const EXIT_CODES: &str = exit_codes!();
 
 const AFTER_HELP: &str = concat!(
-    "build, hepdata, plot, xml2json, json2xml and contrib run in the Python package (pip install 'nextstat-rs[build,hepdata,plot,xmlio]'), with the `python3` of the search path or that of NEXTSTAT_PYTHON.\n\n",
+    "build, hepdata, plot, xml2json and contrib run in the Python package (pip install 'nextstat-rs[build,hepdata,plot,xmlio]'), with the `python3` of the search path or that of NEXTSTAT_PYTHON.\n\n",
     exit_codes!()
 );
 
@@ -156,7 +157,7 @@ verbs! {
     Rename: rename::RenameArgs,
     /// Split parameters of a workspace by channel or by sample
     Decorrelate: decorrelate::DecorrelateArgs,
-    /// Convert a workspace to pyhf JSON or HS3
+    /// Convert a workspace to pyhf JSON, HS3 or HistFactory XML
     Convert: convert::ConvertArgs,
     /// Sort a workspace by name
     Sort: sort::SortArgs,
@@ -173,9 +174,9 @@ verbs! {
     /// Convert HistFactory XML with its ROOT files to a workspace
     #[command(name = "xml2json")]
     Xml2Json: in_python::Xml2JsonArgs,
-    /// Convert a workspace to HistFactory XML with a ROOT file
+    /// Convert a workspace to HistFactory XML with a ROOT file, in pyhf's folders
     #[command(name = "json2xml")]
-    Json2Xml: in_python::Json2XmlArgs,
+    Json2Xml: json2xml::Json2XmlArgs,
     /// Download published likelihoods
     Contrib: in_python::ContribArgs,
     /// List the devices, test those that are available, and say why the others are not

@@ -172,12 +172,7 @@ const CLASSES: &[ClassLayout] = &[
         ],
     },
     ClassLayout { name: "THashList", version: 0, checksum: 0xcc7e_49c1, members: &[Base("TList", 5, OF_LIST, 0)] },
-    ClassLayout {
-        name: "TList",
-        version: 5,
-        checksum: OF_LIST,
-        members: &[Base("TSeqCollection", 0, OF_SEQUENCE, 0)],
-    },
+    ClassLayout { name: "TList", version: 5, checksum: OF_LIST, members: &[Base("TSeqCollection", 0, OF_SEQUENCE, 0)] },
     ClassLayout {
         name: "TSeqCollection",
         version: 0,

@@ -74,7 +74,9 @@ fn what_a_file_cannot_have_is_refused() {
     }
     let named = self::histogram(&"n".repeat(9000), 2);
     assert!(matches!(writer.add("", &named), Err(RootWriteError::LongName { length: 9000, .. })));
-    for (edges, squares) in [(vec![0.0, 1.0], None), (vec![0.0, 2.0, 1.0], None), (vec![0.0, 1.0, 2.0], Some(&[1.0][..]))] {
+    for (edges, squares) in
+        [(vec![0.0, 1.0], None), (vec![0.0, 2.0, 1.0], None), (vec![0.0, 1.0, 2.0], Some(&[1.0][..]))]
+    {
         let wrong = Histogram::new("h", "", edges, &[1.0, 2.0], squares);
         assert_eq!(wrong, Err(RootWriteError::Bins { name: "h".to_owned() }));
     }

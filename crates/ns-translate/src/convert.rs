@@ -3,11 +3,13 @@
 
 use ns_core::spec::Workspace;
 
-use crate::format::{Writer, WrittenDocument, write_hs3, write_workspace};
+use crate::format::{WriteRequest, Writer, WrittenDocument, write_hs3, write_pyhf_xml, write_workspace, write_xml};
 use crate::hint;
+use crate::histfactory::XmlLayout;
 use crate::hs3::KeptKeys;
 use crate::not_representable::NotRepresentable;
 use crate::pyhf;
+use crate::whole_file::NewFile;
 
 /// The number of items that a message lists.
 const LISTED: usize = 10;
@@ -21,11 +23,14 @@ pub enum TargetFormat {
     Extended,
     /// HS3 0.2.
     Hs3,
+    /// HistFactory XML with a ROOT file: several files.
+    Xml,
 }
 
 impl TargetFormat {
     /// Every format, with its name.
-    pub const ALL: [(Self, &'static str); 3] = [(Self::Pyhf, "pyhf"), (Self::Extended, "extended"), (Self::Hs3, "hs3")];
+    pub const ALL: [(Self, &'static str); 4] =
+        [(Self::Pyhf, "pyhf"), (Self::Extended, "extended"), (Self::Hs3, "hs3"), (Self::Xml, "xml")];
 
     /// Returns the format called `word`.
     ///
@@ -51,6 +56,7 @@ impl TargetFormat {
             Self::Pyhf => write_strict,
             Self::Extended => write_workspace,
             Self::Hs3 => write_hs3,
+            Self::Xml => write_xml,
         }
     }
 
@@ -59,6 +65,7 @@ impl TargetFormat {
             Self::Pyhf => "pyhf JSON",
             Self::Extended => "pyhf JSON with further keys",
             Self::Hs3 => "an HS3 document",
+            Self::Xml => "HistFactory XML",
         }
     }
 }
@@ -76,7 +83,7 @@ impl UnknownFormatError {
     #[must_use]
     pub fn hint(&self) -> String {
         let known = hint::in_backticks(TargetFormat::ALL.map(|(_, name)| name));
-        format!("choose one of {known}; data cards are only read, and `json2xml` writes HistFactory XML")
+        format!("choose one of {known}; data cards are only read")
     }
 }
 
@@ -85,6 +92,8 @@ impl UnknownFormatError {
 pub struct ConvertedDocument {
     /// Its text.
     pub text: String,
+    /// Further files, which the text names as they are called here: from the folder that it is in.
+    pub files: Vec<NewFile>,
     /// What it does not have of the document that was read, other than parts of the model.
     pub warnings: Vec<String>,
 }
@@ -105,7 +114,7 @@ impl ConversionError {
     pub fn hint(&self) -> Option<&'static str> {
         match self.format {
             TargetFormat::Pyhf => Some("the format `extended` has keys for it, which pyhf does not read"),
-            TargetFormat::Extended | TargetFormat::Hs3 => None,
+            TargetFormat::Extended | TargetFormat::Hs3 | TargetFormat::Xml => None,
         }
     }
 }
@@ -140,18 +149,52 @@ pub fn convert(
     kept: &KeptKeys,
     format: TargetFormat,
 ) -> Result<ConvertedDocument, ConversionError> {
-    let WrittenDocument { text, lost: pointers } =
-        format.writer()(workspace, kept).map_err(|items| ConversionError { format, items })?;
-    Ok(ConvertedDocument { text, warnings: lost(&pointers, format) })
+    convert_as(workspace, &WriteRequest::new(kept), format)
+}
+
+/// Converts as [`convert`] does, to a document of the name that `request` has.
+///
+/// # Errors
+///
+/// As [`convert`].
+pub fn convert_as(
+    workspace: &Workspace,
+    request: &WriteRequest<'_>,
+    format: TargetFormat,
+) -> Result<ConvertedDocument, ConversionError> {
+    converted(format.writer()(workspace, request), format)
+}
+
+/// Returns HistFactory XML with the names of `layout`, which are pyhf's, and for pyhf's reading.
+///
+/// # Errors
+///
+/// As [`convert`].
+pub fn convert_to_pyhf_xml(
+    workspace: &Workspace,
+    kept: &KeptKeys,
+    layout: &XmlLayout,
+) -> Result<ConvertedDocument, ConversionError> {
+    converted(write_pyhf_xml(workspace, layout, kept), TargetFormat::Xml)
+}
+
+fn converted(
+    written: Result<WrittenDocument, Vec<NotRepresentable>>,
+    format: TargetFormat,
+) -> Result<ConvertedDocument, ConversionError> {
+    let WrittenDocument { text, files, lost: pointers, mut warnings } =
+        written.map_err(|items| ConversionError { format, items })?;
+    warnings.extend(lost(&pointers, format));
+    Ok(ConvertedDocument { text, files, warnings })
 }
 
 /// Writes pyhf JSON that pyhf reads.
-fn write_strict(workspace: &Workspace, kept: &KeptKeys) -> Result<WrittenDocument, Vec<NotRepresentable>> {
+fn write_strict(workspace: &Workspace, request: &WriteRequest<'_>) -> Result<WrittenDocument, Vec<NotRepresentable>> {
     pyhf::require_schema(workspace)?;
     let (plain, dropped) = pyhf::without_labels(workspace);
-    let WrittenDocument { text, mut lost } = write_workspace(&plain, kept)?;
-    lost.extend(dropped);
-    Ok(WrittenDocument { text, lost })
+    let mut written = write_workspace(&plain, request)?;
+    written.lost.extend(dropped);
+    Ok(written)
 }
 
 fn lost(pointers: &[String], format: TargetFormat) -> Vec<String> {

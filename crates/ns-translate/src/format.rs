@@ -2,7 +2,7 @@
 //!
 //! A new format is a module with a reader, a row in the table of [`crate::kind`] that says how it
 //! is recognised, and an arm in [`DocumentKind::reader`] and [`DocumentKind::writer`] each. Data
-//! cards and HistFactory XML are only read; the Python package writes the latter.
+//! cards are only read.
 
 use std::path::PathBuf;
 
@@ -10,13 +10,15 @@ use ns_core::spec::Workspace;
 
 use crate::combine::{self, CardError, CardOptionError, CardOptions, ReadCard};
 use crate::error::DocumentError;
-use crate::histfactory::{self, ReadCombination};
+use crate::histfactory::{self, ReadCombination, WrittenCombination, XmlDialect, XmlLayout};
 use crate::hs3::{self, KeptKeys, ReadHs3, WrittenHs3};
 use crate::json::python_json;
 use crate::kind::DocumentKind;
 use crate::not_representable::NotRepresentable;
 use crate::pyhf;
 use crate::source::DocumentSource;
+use crate::whole_file::NewFile;
+use crate::xml_origin;
 
 /// Reads a workspace from the bytes of a document.
 type Reader = fn(&[u8], &ReadRequest<'_>) -> Result<ReadDocument, DocumentError>;
@@ -61,7 +63,7 @@ impl From<Workspace> for ReadDocument {
 
 impl From<ReadCombination> for ReadDocument {
     fn from(read: ReadCombination) -> Self {
-        let ReadCombination { workspace, files, warnings } = read;
+        let ReadCombination { workspace, files, warnings, .. } = xml_origin::restore(read);
         Self { workspace, files, warnings, ..Self::default() }
     }
 }
@@ -84,14 +86,41 @@ impl From<ReadCard> for ReadDocument {
 pub struct WrittenDocument {
     /// Its text.
     pub text: String,
+    /// Further files, which the text names as they are called here: from the folder that it is in.
+    pub files: Vec<NewFile>,
     /// JSON pointers of what it does not have of the document that was read, other than parts of
     /// the model.
     pub lost: Vec<String>,
+    /// What other programs that read it do otherwise than the workspace says.
+    pub warnings: Vec<String>,
 }
 
-/// Writes a workspace and what was kept of the document that it was read from; or says what the
-/// format cannot hold.
-pub(crate) type Writer = fn(&Workspace, &KeptKeys) -> Result<WrittenDocument, Vec<NotRepresentable>>;
+impl WrittenDocument {
+    /// Returns a document without further files.
+    fn new(text: String, lost: Vec<String>) -> Self {
+        Self { text, files: Vec::new(), lost, warnings: Vec::new() }
+    }
+}
+
+/// What a writer is told beside the workspace.
+#[derive(Debug, Clone, Copy)]
+pub struct WriteRequest<'a> {
+    /// What was kept of the document that the workspace was read from.
+    pub kept: &'a KeptKeys,
+    /// The name of the document without its ending, with which those of further files begin.
+    pub stem: &'a str,
+}
+
+impl<'a> WriteRequest<'a> {
+    /// Returns the request for a document called `workspace`.
+    #[must_use]
+    pub fn new(kept: &'a KeptKeys) -> Self {
+        Self { kept, stem: "workspace" }
+    }
+}
+
+/// Writes a workspace, or says what the format cannot hold.
+pub(crate) type Writer = fn(&Workspace, &WriteRequest<'_>) -> Result<WrittenDocument, Vec<NotRepresentable>>;
 
 /// Returns the text of a workspace as pyhf JSON, with keys that pyhf does not have.
 pub(crate) fn pyhf_text(workspace: &Workspace) -> String {
@@ -102,17 +131,52 @@ pub(crate) fn pyhf_text(workspace: &Workspace) -> String {
 /// Writes pyhf JSON, with keys that pyhf does not have.
 pub(crate) fn write_workspace(
     workspace: &Workspace,
-    kept: &KeptKeys,
+    request: &WriteRequest<'_>,
 ) -> Result<WrittenDocument, Vec<NotRepresentable>> {
-    let lost = kept.pointers().map(str::to_owned).collect();
-    Ok(WrittenDocument { text: pyhf_text(workspace), lost })
+    Ok(WrittenDocument::new(pyhf_text(workspace), lost(request.kept)))
+}
+
+fn lost(kept: &KeptKeys) -> Vec<String> {
+    kept.pointers().map(str::to_owned).collect()
 }
 
 /// Writes HS3.
-pub(crate) fn write_hs3(workspace: &Workspace, kept: &KeptKeys) -> Result<WrittenDocument, Vec<NotRepresentable>> {
-    let WrittenHs3 { document, lost } = hs3::write(workspace, kept)?;
+pub(crate) fn write_hs3(
+    workspace: &Workspace,
+    request: &WriteRequest<'_>,
+) -> Result<WrittenDocument, Vec<NotRepresentable>> {
+    let WrittenHs3 { document, lost } = hs3::write(workspace, request.kept)?;
     let text = python_json(&document).unwrap_or_else(|error| unreachable!("all keys are text: {error}"));
-    Ok(WrittenDocument { text, lost })
+    Ok(WrittenDocument::new(text, lost))
+}
+
+/// Writes HistFactory XML with a ROOT file, for ROOT and for the reader here.
+pub(crate) fn write_xml(
+    workspace: &Workspace,
+    request: &WriteRequest<'_>,
+) -> Result<WrittenDocument, Vec<NotRepresentable>> {
+    let layout = XmlLayout::beside(request.stem);
+    let mut written = histfactory::write(workspace, &layout, XmlDialect::Root)?;
+    xml_origin::annotate(&mut written, workspace).map_err(|refused| vec![refused])?;
+    let WrittenCombination { text, files, warnings, lost: mut all_lost } = written;
+    all_lost.extend(lost(request.kept));
+    Ok(WrittenDocument { text, files, lost: all_lost, warnings })
+}
+
+/// Writes HistFactory XML with a ROOT file in the folders that pyhf has for them, and for pyhf.
+///
+/// # Errors
+///
+/// What XML cannot hold.
+pub(crate) fn write_pyhf_xml(
+    workspace: &Workspace,
+    layout: &XmlLayout,
+    kept: &KeptKeys,
+) -> Result<WrittenDocument, Vec<NotRepresentable>> {
+    let written = histfactory::write(workspace, layout, XmlDialect::Pyhf)?;
+    let WrittenCombination { text, files, warnings, lost: mut all_lost } = written;
+    all_lost.extend(lost(kept));
+    Ok(WrittenDocument { text, files, lost: all_lost, warnings })
 }
 
 impl DocumentKind {
@@ -137,7 +201,8 @@ impl DocumentKind {
         match self {
             Self::Workspace => Some(write_workspace),
             Self::Hs3 => Some(write_hs3),
-            Self::Model | Self::Patch | Self::PatchSet | Self::HistFactory | Self::Card => None,
+            Self::HistFactory => Some(write_xml),
+            Self::Model | Self::Patch | Self::PatchSet | Self::Card => None,
         }
     }
 
@@ -201,18 +266,18 @@ pub fn read_document_with(bytes: &[u8], request: &ReadRequest<'_>) -> Result<Rea
     }
 }
 
-/// Returns the document of kind `kind` that describes `workspace`, with what was kept of the one
-/// that it was read from; `None` if such documents are only read.
+/// Returns the document of kind `kind` that describes `workspace`; `None` if such documents are
+/// only read.
 ///
 /// # Errors
 ///
 /// What the format cannot hold.
 pub fn write_document(
     workspace: &Workspace,
-    kept: &KeptKeys,
+    request: &WriteRequest<'_>,
     kind: DocumentKind,
 ) -> Option<Result<WrittenDocument, Vec<NotRepresentable>>> {
-    kind.writer().map(|write| write(workspace, kept))
+    kind.writer().map(|write| write(workspace, request))
 }
 
 #[cfg(test)]
@@ -226,19 +291,24 @@ mod tests {
             let text = crate::source::read_bytes(&file).expect("readable");
             let workspace = read_document(&text, &file).expect("a workspace").workspace;
             for kind in DocumentKind::ALL.into_iter().filter(|kind| kind.is_writable()) {
-                let written = write_document(&workspace, &KeptKeys::default(), kind).expect("a writable kind");
-                let text = written.expect("a model that every format can hold").text;
-                assert_eq!(DocumentKind::recognize(text.as_bytes()), Some(kind));
-                let read = read_document(text.as_bytes(), &DocumentSource::Stdin).expect("readable");
+                let written = write_document(&workspace, &WriteRequest::new(&KeptKeys::default()), kind);
+                let written = written.expect("a writable kind").expect("a model that every format can hold");
+                assert_eq!(DocumentKind::recognize(written.text.as_bytes()), Some(kind));
+                let folder = tempfile::tempdir().expect("a folder");
+                for file in &written.files {
+                    std::fs::write(folder.path().join(&file.path), &file.bytes).expect("written");
+                }
+                let origin = DocumentSource::Path(folder.path().join("written"));
+                let read = read_document(written.text.as_bytes(), &origin).expect("readable");
                 assert_eq!(read.workspace, workspace, "{name} as {kind}");
             }
         }
     }
 
     #[test]
-    fn pyhf_json_and_hs3_are_written() {
+    fn all_documents_of_whole_models_but_cards_are_written() {
         let is_written = |kind: &DocumentKind| kind.is_writable();
         let written: Vec<DocumentKind> = DocumentKind::ALL.into_iter().filter(is_written).collect();
-        assert_eq!(written, [DocumentKind::Workspace, DocumentKind::Hs3]);
+        assert_eq!(written, [DocumentKind::Workspace, DocumentKind::Hs3, DocumentKind::HistFactory]);
     }
 }

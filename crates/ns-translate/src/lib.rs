@@ -1,5 +1,5 @@
 //! Reads documents to workspaces and writes them back: pyhf JSON, HistFactory XML, HS3, data cards
-//! of Combine, JSON patches, patch sets, digests and files of toys.
+//! of Combine (read only), JSON patches, patch sets, digests and files of toys.
 //!
 //! [`load`] is the usual entry point: it reads a workspace from a file or standard input,
 //! compressed or not, and applies its patches. The result is an [`ns_core::spec::Workspace`], as
@@ -54,7 +54,7 @@
 //! |---|---|
 //! | entry points | `load` and `convert` over `format`, the table of readers and writers |
 //! | all errors | `error` |
-//! | documents of several parts | `hs3`, `patchset`, `workspace` |
+//! | documents of several parts | `hs3`, `patchset`, `workspace`, `xml_origin` |
 //! | workspaces and patches | `combine` (data cards), `histfactory`, `patch`, `pyhf` |
 //! | a text with its digest | `document_text` |
 //! | documents | `digest`, `fits`, `kind` (how each is recognised), `number_table`, `points`, `toys` |
@@ -91,15 +91,20 @@ mod points;
 mod source;
 mod text;
 mod xml;
+mod xml_origin;
 mod yaml;
 
 pub use combine::{CardCause, CardError, CardOptionError, CardOptions, CardProblem, LabelledCard};
-pub use convert::{ConversionError, ConvertedDocument, TargetFormat, UnknownFormatError, convert};
+pub use convert::{
+    ConversionError, ConvertedDocument, TargetFormat, UnknownFormatError, convert, convert_as, convert_to_pyhf_xml,
+};
 pub use document_text::DocumentText;
 pub use error::DocumentError;
 pub use fits::{FitDocument, FitOrigin, fit_checksums, read_fit};
-pub use format::{ReadDocument, ReadRequest, WrittenDocument, read_document, read_document_with, write_document};
-pub use histfactory::{HistFactoryError, HistFactoryProblem};
+pub use format::{
+    ReadDocument, ReadRequest, WriteRequest, WrittenDocument, read_document, read_document_with, write_document,
+};
+pub use histfactory::{HistFactoryError, HistFactoryProblem, XmlLayout};
 pub use hs3::{Hs3Error, KeptKeys};
 pub use json::{FoundValue, JsonError, SyntaxProblem, python_json};
 pub use kind::{DocumentKind, WrongDocumentError};

@@ -21,6 +21,61 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
+/// A file to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewFile {
+    /// Where it goes.
+    pub path: PathBuf,
+    /// Its contents.
+    pub bytes: Vec<u8>,
+}
+
+/// Why one of several files cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write `{}`", path.display())]
+pub struct NewFileError {
+    /// The file.
+    pub path: PathBuf,
+    /// What the file system says.
+    pub source: io::Error,
+}
+
+/// Writes several files, each whole, and none before the contents of all are on the disk. Folders
+/// are made where there are none.
+///
+/// # Errors
+/// The first file that cannot be written; earlier files are then unchanged, unless the file system
+/// fails while they get their names.
+pub fn write_all_whole(files: &[NewFile]) -> Result<(), NewFileError> {
+    let opened: Vec<OutputTarget> =
+        files.iter().map(|file| named(file, open_with_bytes(file))).collect::<Result<_, _>>()?;
+    for (file, target) in files.iter().zip(opened) {
+        let done = match target {
+            OutputTarget::Special(mut special) => special.write_all(&file.bytes),
+            OutputTarget::Replacement(replacement) => replacement.finish(),
+        };
+        named(file, done)?;
+    }
+    Ok(())
+}
+
+fn named<T>(file: &NewFile, result: io::Result<T>) -> Result<T, NewFileError> {
+    result.map_err(|source| NewFileError { path: file.path.clone(), source })
+}
+
+/// Opens the destination of a file, and writes what will replace it.
+fn open_with_bytes(file: &NewFile) -> io::Result<OutputTarget> {
+    if let Some(folder) = file.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        fs::create_dir_all(folder)?;
+    }
+    let target = OutputTarget::open(&file.path)?;
+    if let OutputTarget::Replacement(replacement) = &target {
+        replacement.file().write_all(&file.bytes)?;
+        replacement.file().sync_all()?;
+    }
+    Ok(target)
+}
+
 /// The destination of the bytes for a path.
 #[derive(Debug)]
 pub enum OutputTarget {

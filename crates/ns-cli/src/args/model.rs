@@ -103,6 +103,16 @@ impl InputArgs {
         self.load_with(measurement, |_| {})
     }
 
+    /// Returns the files that were read.
+    pub(crate) fn read_files(&self, loaded: &LoadedWorkspace) -> Vec<PathBuf> {
+        let documents = self.workspace.named().into_iter().chain(&self.patch);
+        let named = documents.filter_map(|source| match source {
+            DocumentSource::Path(path) => Some(path.clone()),
+            DocumentSource::Stdin => None,
+        });
+        named.chain(self.patchset.clone()).chain(loaded.files.iter().cloned()).collect()
+    }
+
     /// Reads the workspace as [`Self::load`] does, for a measurement, and calls `begin` with its
     /// text beforehand.
     fn load_with(

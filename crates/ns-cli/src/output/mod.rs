@@ -20,12 +20,12 @@ pub(crate) use stream::Stream;
 
 use crate::error::CliError;
 use ns_translate::python_json;
-use ns_translate::whole_file::write_whole;
+use ns_translate::whole_file::{NewFile, NewFileError, write_all_whole, write_whole};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Writes the result of a verb that has a table, too: as JSON to the output that the arguments
 /// name, but not to a terminal that gets the table.
@@ -80,6 +80,17 @@ pub(crate) fn write(bytes: &[u8], path: Option<&Path>) -> Result<(), CliError> {
         Some(path) => write_whole(path, bytes)
             .map_err(|source| CliError::Unwritable { name: format!("`{}`", path.display()), source }),
     }
+}
+
+/// Writes several files, each whole and none before the contents of all are on the disk. They must
+/// not replace any of `read`.
+pub(crate) fn write_files(files: Vec<NewFile>, read: &[PathBuf]) -> Result<(), CliError> {
+    let is_read = |path: &Path| read.iter().any(|input| same_file::is_same_file(input, path).unwrap_or(false));
+    if let Some(file) = files.iter().find(|file| is_read(&file.path)) {
+        return Err(CliError::OutputIsInput { name: format!("`{}`", file.path.display()) });
+    }
+    write_all_whole(&files)
+        .map_err(|NewFileError { path, source }| CliError::Unwritable { name: format!("`{}`", path.display()), source })
 }
 
 /// Writes to standard output.

@@ -4,12 +4,14 @@ use super::Command;
 use crate::args::InputArgs;
 use crate::args::files::Files;
 use crate::error::CliError;
-use crate::output::{OutputArgs, Reporter, reporter, write_text_to};
+use crate::output::{OutputArgs, Reporter, reporter, write_files, write_text_to};
 use crate::status::Status;
 use clap::Args;
 use nextstat::number::counted;
-use ns_translate::{TargetFormat, convert};
-use std::path::PathBuf;
+use ns_translate::whole_file::NewFile;
+use ns_translate::{ConvertedDocument, TargetFormat, WriteRequest, convert_as};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 /// Arguments of `convert`.
 #[derive(Debug, Args)]
@@ -17,13 +19,14 @@ pub(crate) struct ConvertArgs {
     #[command(flatten)]
     input: InputArgs,
 
-    /// File to write, as `--output-file`
+    /// File to write, as `--output-file`; of HistFactory XML the combination, beside which its
+    /// further files go
     #[arg(value_name = "OUTPUT", conflicts_with = "output_file")]
     target: Option<PathBuf>,
 
     /// Format to write: `pyhf` is what pyhf reads, `extended` may have further keys, `hs3` is HS3
-    /// 0.2. A model that the format cannot hold is an error which names what it lacks. Data cards
-    /// and HistFactory XML are only read; `json2xml` writes the latter
+    /// 0.2, and `xml` is HistFactory XML with a ROOT file. A model that the format cannot hold is
+    /// an error which names what it lacks. Data cards are only read
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
     to: TargetFormat,
 
@@ -42,6 +45,19 @@ fn formats() -> impl clap::builder::TypedValueParser<Value = TargetFormat> {
     words.try_map(|word| TargetFormat::from_word(&word))
 }
 
+/// Returns the name of the file without its ending, with which those of further files begin.
+fn stem(target: Option<&Path>) -> Result<String, CliError> {
+    let path = target.filter(|path| path.as_os_str() != "-").ok_or(CliError::SeveralFiles)?;
+    let stem = path.file_stem().and_then(OsStr::to_str);
+    stem.map(str::to_owned).ok_or_else(|| CliError::NoStem { name: format!("`{}`", path.display()) })
+}
+
+/// Returns the files of a document at `path`: first those that it names.
+fn beside(path: &Path, converted: ConvertedDocument) -> Vec<NewFile> {
+    let further = converted.files.into_iter().map(|file| NewFile { path: path.with_file_name(file.path), ..file });
+    further.chain([NewFile { path: path.to_owned(), bytes: converted.text.into() }]).collect()
+}
+
 impl Command for ConvertArgs {
     fn files(&self) -> Files<'_> {
         Files::new(&self.input, &self.output).writing(self.target.as_ref())
@@ -49,10 +65,21 @@ impl Command for ConvertArgs {
 
     fn run(self) -> Result<Status, CliError> {
         let (loaded, name) = self.input.load_for(self.measurement.clone())?;
+        let target = self.target.as_deref().or(self.output.output_file.as_deref());
+        let stem = match self.to {
+            TargetFormat::Xml => stem(target)?,
+            _ => String::new(),
+        };
+        let request = WriteRequest { kept: &loaded.kept, stem: &stem };
         let converted =
-            convert(&loaded.workspace, &loaded.kept, self.to).map_err(|error| CliError::Conversion { name, error })?;
+            convert_as(&loaded.workspace, &request, self.to).map_err(|error| CliError::Conversion { name, error })?;
         converted.warnings.iter().for_each(|text| reporter::warning(text));
-        write_text_to(&converted.text, self.target.as_deref().or(self.output.output_file.as_deref()))?;
+        match target {
+            Some(path) if self.to == TargetFormat::Xml => {
+                write_files(beside(path, converted), &self.input.read_files(&loaded))?;
+            }
+            target => write_text_to(&converted.text, target)?,
+        }
         let (channels, measurements) = (loaded.workspace.channels.len(), loaded.workspace.measurements.len());
         let note = || format!("{}, {}\n", counted(channels, "channel"), counted(measurements, "measurement"));
         Reporter::new(&self.output).note(note);

@@ -76,6 +76,5 @@ verbs_in_python! {
     HepdataArgs: "hepdata",
     PlotArgs: "plot",
     Xml2JsonArgs: "xml2json",
-    Json2XmlArgs: "json2xml",
     ContribArgs: "contrib",
 }

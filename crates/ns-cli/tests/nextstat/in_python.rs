@@ -41,9 +41,9 @@ mod programs {
     fn arguments_and_the_exit_code_are_passed_on() {
         let scratch = Scratch::new("passed-on");
         let python = script(&scratch, "shift 2; printf '<%s>' \"$@\"; exit 3");
-        let output = with_python(&python, &["json2xml", "--output-dir", "a b", "-", "--help"]);
+        let output = with_python(&python, &["xml2json", "--output-file", "a b", "-", "--help"]);
         assert_eq!(output.status.code(), Some(3));
-        assert_eq!(output.stdout, b"<json2xml><--output-dir><a b><-><--help>");
+        assert_eq!(output.stdout, b"<xml2json><--output-file><a b><-><--help>");
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod files;
 mod fits;
 mod gallery;
 mod histfactory;
+mod histfactory_written;
 mod hs3;
 mod in_python;
 mod layers;

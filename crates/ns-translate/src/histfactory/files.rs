@@ -15,7 +15,8 @@ use super::channel::HistogramName;
 use super::error::{HistFactoryError, HistFactoryProblem};
 use crate::hint::tried;
 use crate::place::DocumentPlace;
-use crate::source::DocumentSource;
+use crate::source::{DocumentSource, SourceError, read_bytes};
+use crate::whole_file::NewFile;
 
 /// ROOT files that are open at a time: systems limit them.
 const OPEN_LIMIT: usize = 64;
@@ -30,6 +31,8 @@ pub(super) struct InputFiles {
     /// Names as written, and where they were found.
     found: HashMap<String, PathBuf>,
     open: HashMap<PathBuf, RootFile>,
+    /// Files that are not on the disk, by their names as written.
+    memory: HashMap<PathBuf, Vec<u8>>,
     /// All files that were read, each once, in the order in which they were met.
     read: Vec<PathBuf>,
     /// What was found elsewhere than its name says.
@@ -43,7 +46,28 @@ impl InputFiles {
             DocumentSource::Path(path) => path.parent().map(Path::to_owned).unwrap_or_default(),
             DocumentSource::Stdin => PathBuf::new(),
         };
-        Self { folder, found: HashMap::new(), open: HashMap::new(), read: Vec::new(), warnings: Vec::new() }
+        Self {
+            folder,
+            found: HashMap::new(),
+            open: HashMap::new(),
+            memory: HashMap::new(),
+            read: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Returns files that are about to be written.
+    pub(super) fn in_memory(files: &[NewFile]) -> Self {
+        let memory = files.iter().map(|file| (file.path.clone(), file.bytes.clone())).collect();
+        Self { memory, ..Self::new(&DocumentSource::Stdin) }
+    }
+
+    /// Reads all bytes of the file at `path`.
+    pub(super) fn bytes(&self, path: PathBuf) -> Result<Vec<u8>, SourceError> {
+        match self.memory.get(&path) {
+            Some(bytes) => Ok(bytes.clone()),
+            None => read_bytes(&DocumentSource::Path(path)),
+        }
     }
 
     /// Returns all files that were read, and warnings.
@@ -55,6 +79,9 @@ impl InputFiles {
     pub(super) fn find(&mut self, written: &str, place: &DocumentPlace) -> Result<PathBuf, HistFactoryError> {
         if let Some(path) = self.found.get(written) {
             return Ok(path.clone());
+        }
+        if self.memory.contains_key(Path::new(written)) {
+            return Ok(written.into());
         }
         if is_on_the_network(written) {
             return Err(HistFactoryProblem::Network { file: written.to_owned() }.at(place));
@@ -99,7 +126,11 @@ impl InputFiles {
 
     fn opened(&mut self, path: &Path, place: &DocumentPlace) -> Result<&mut RootFile, HistFactoryError> {
         if !self.open.contains_key(path) {
-            let file = RootFile::open(path).map_err(|error| HistFactoryError::At {
+            let opened = match self.memory.get(path) {
+                Some(bytes) => RootFile::from_bytes(bytes.clone()),
+                None => RootFile::open(path),
+            };
+            let file = opened.map_err(|error| HistFactoryError::At {
                 problem: HistFactoryProblem::File { file: path.display().to_string() },
                 place: place.clone(),
                 source: Some(Box::new(error)),

@@ -1,4 +1,5 @@
-//! Combinations in HistFactory XML with histograms in ROOT files, read as ROOT reads them.
+//! Combinations in HistFactory XML with histograms in ROOT files, read as ROOT reads them, and
+//! written.
 //!
 //! Where the XML says nothing, ROOT's defaults hold: statistical uncertainties have Poisson terms
 //! and a threshold of 5%, a `ShapeSys` has Gaussian terms, a sample is normalised by theory. (The
@@ -7,7 +8,8 @@
 //! with models that ROOT made.
 //!
 //! `combination` and `channel` describe the files as written, `templates` and `measurement` turn
-//! them into a workspace, and `parameters` is what the former tell the latter.
+//! them into a workspace, and `parameters` is what the former tell the latter. `write` is the way
+//! back.
 
 mod channel;
 mod combination;
@@ -17,6 +19,7 @@ mod files;
 mod measurement;
 mod parameters;
 mod templates;
+mod write;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -33,9 +36,12 @@ use self::files::InputFiles;
 use self::measurement::MeasurementReader;
 use self::parameters::Parameters;
 use self::templates::{ChannelReader, ReadChannel, Remark};
+pub use self::write::XmlLayout;
+pub(crate) use self::write::{WrittenCombination, XmlDialect, write};
 use crate::clip::cut_off;
-use crate::source::{DocumentSource, name_of, read_bytes};
+use crate::source::{DocumentSource, name_of};
 use crate::text;
+use crate::whole_file::NewFile;
 use crate::xml;
 
 /// A combination that was read.
@@ -45,23 +51,38 @@ pub(crate) struct ReadCombination {
     pub(crate) files: Vec<PathBuf>,
     /// What is left out, or is not as a reader of the XML would expect.
     pub(crate) warnings: Vec<String>,
+    /// What the combination says to this program only.
+    pub(crate) instruction: Option<String>,
 }
+
+/// The target of the processing instruction for what XML has no place for.
+pub(crate) const INSTRUCTION: &str = "nextstat";
 
 /// Reads the combination in `bytes`, with the files that it names.
 pub(crate) fn read(bytes: &[u8], origin: &DocumentSource) -> Result<ReadCombination, HistFactoryError> {
+    read_with(bytes, InputFiles::new(origin), &origin.name())
+}
+
+/// Reads a combination that is about to be written.
+pub(crate) fn read_written(text: &str, files: &[NewFile]) -> Result<ReadCombination, HistFactoryError> {
+    read_with(text.as_bytes(), InputFiles::in_memory(files), "what is written")
+}
+
+fn read_with(bytes: &[u8], files: InputFiles, name: &str) -> Result<ReadCombination, HistFactoryError> {
     let text = text::decode(bytes)?;
     let root = xml::parse(text)?;
     let combination = Combination::read(Node::root(text, &root, "Combination")?)?;
     let mut reading = Reading {
-        files: InputFiles::new(origin),
+        files,
         parameters: Parameters::default(),
         warnings: Vec::new(),
         lumi: combination.measurements[0].lumi,
     };
     let channels = combination.inputs.iter().map(|input| reading.channel(input)).collect::<Result<Vec<_>, _>>()?;
-    let workspace = reading.workspace(&combination, channels, &origin.name())?;
+    let workspace = reading.workspace(&combination, channels, name)?;
     let (files, moved) = reading.files.into_parts();
-    Ok(ReadCombination { workspace, files, warnings: [moved, reading.warnings].concat() })
+    let instruction = xml::instruction(text, INSTRUCTION);
+    Ok(ReadCombination { workspace, files, warnings: [moved, reading.warnings].concat(), instruction })
 }
 
 struct Reading {
@@ -88,7 +109,7 @@ impl Reading {
     fn channel(&mut self, input: &Input) -> Result<ReadChannel, HistFactoryError> {
         let path = self.files.find(&input.file, &input.place)?;
         let name = name_of(&path);
-        let bytes = read_bytes(&DocumentSource::Path(path))?;
+        let bytes = self.files.bytes(path)?;
         self.channel_of(&bytes, &name).map_err(|error| error.in_file(&name))
     }
 

@@ -64,6 +64,21 @@ pub(crate) fn parse(text: &str) -> Result<XmlElement, XmlError> {
     }
 }
 
+/// Returns the content of the first processing instruction for `target` in front of the root of a
+/// document that [`parse`] accepts.
+pub(crate) fn instruction(text: &str, target: &str) -> Option<String> {
+    let mut reader = Reader::from_str(text.strip_prefix('\u{feff}').unwrap_or(text));
+    loop {
+        match reader.read_event().ok()? {
+            Event::PI(instruction) if instruction.target() == target => {
+                return Some(instruction.content().trim().to_owned());
+            }
+            Event::Start(_) | Event::Empty(_) | Event::Eof => return None,
+            _ => {}
+        }
+    }
+}
+
 fn position(position: u64) -> usize {
     usize::try_from(position).unwrap_or(usize::MAX)
 }

@@ -12,7 +12,7 @@ const LAYERS: &[&[&str]] = &[
     &["digest", "fits", "kind", "number_table", "points", "toys"],
     &["document_text"],
     &["combine", "histfactory", "patch", "pyhf"],
-    &["hs3", "patchset", "workspace"],
+    &["hs3", "patchset", "workspace", "xml_origin"],
     &["error"],
     // The entry points.
     &["format"],

@@ -7,6 +7,7 @@ mod digests;
 mod gallery;
 mod histfactory;
 mod histfactory_against_root;
+mod histfactory_written;
 mod hs3;
 mod hs3_against_others;
 mod layers;

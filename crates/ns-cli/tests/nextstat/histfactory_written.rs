@@ -1,0 +1,130 @@
+//! HistFactory XML that the command writes: `convert --to xml` and `json2xml`.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::support::{Scratch, folder, nextstat};
+
+/// Returns the files below a folder, with their contents.
+fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("readable").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        if path.is_dir() {
+            found.extend(files(&path).into_iter().map(|(inner, bytes)| (format!("{name}/{inner}"), bytes)));
+        } else {
+            found.push((name, fs::read(path).expect("readable")));
+        }
+    }
+    found.sort();
+    found
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    files(folder).into_iter().map(|(name, _)| name).collect()
+}
+
+#[test]
+fn a_workspace_goes_to_xml_and_back_and_every_step_has_the_same_digest() {
+    let scratch = Scratch::new("xml-and-back");
+    let examples = folder("examples");
+    fs::create_dir(scratch.path("out")).expect("a folder");
+    let (xml, back) = (scratch.path("out/model.xml"), scratch.path("back.json"));
+    for arguments in [&["convert", "shapes.json", &xml, "--to", "xml"][..], &["convert", &xml, &back, "--to", "pyhf"]] {
+        let run = nextstat(&examples, arguments);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{}", run.stderr);
+    }
+    let digest = |file: &str| nextstat(&examples, &["digest", file]).stdout;
+    assert_eq!((digest(&xml), digest(&back)), (digest("shapes.json"), digest("shapes.json")));
+    let out = scratch.path("out");
+    let found = names(Path::new(&out));
+    assert!(
+        found.contains(&"model.root".to_owned()) && found.contains(&"HistFactorySchema.dtd".to_owned()),
+        "{found:?}"
+    );
+    assert!(found.iter().all(|name| name.starts_with("model") || name == "HistFactorySchema.dtd"), "{found:?}");
+    let first = files(Path::new(&out));
+    let option = nextstat(&examples, &["convert", "shapes.json", "--to", "xml", "-o", &xml]);
+    assert_eq!(option.code, Some(0), "{}", option.stderr);
+    assert!(files(Path::new(&out)) == first, "the same files again");
+}
+
+#[test]
+fn several_files_need_a_name_and_replace_no_input() {
+    let examples = folder("examples");
+    for arguments in [&["--to", "xml"][..], &["--to", "xml", "-o", "-"]] {
+        let run = nextstat(&examples, &[&["convert", "simple.json"], arguments].concat());
+        let wanted = "error: HistFactory XML is several files, which standard output cannot hold\nhint: name the combination: \
+                      `-o model.xml`\n";
+        assert_eq!((run.code, run.stderr.as_str()), (Some(2), wanted));
+    }
+    let scratch = Scratch::new("xml-inputs");
+    let model = scratch.path("model.xml");
+    let written = nextstat(&examples, &["convert", "simple.json", &model, "--to", "xml"]);
+    assert_eq!(written.code, Some(0), "{}", written.stderr);
+    // The file of its channel would be the one that is read.
+    let copy = scratch.path("copy.xml");
+    fs::copy(&model, &copy).expect("copied");
+    let run = nextstat(&examples, &["convert", &copy, &model, "--to", "xml"]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("model_singlechannel.xml` is an input of this command"), "{}", run.stderr);
+}
+
+#[test]
+fn a_model_that_xml_cannot_hold_writes_nothing() {
+    let scratch = Scratch::new("xml-refused");
+    let out = scratch.path("out.xml");
+    let run = nextstat(&folder("testdata/hs3/models"), &["convert", "poisson.json", &out, "--to", "xml"]);
+    let wanted = "error: in `poisson.json`: HistFactory XML cannot hold constraint terms of `k` \
+                  (`/measurements/0/config/parameters/0/constraints`)\n";
+    assert_eq!((run.code, run.stderr.as_str()), (Some(2), wanted));
+    let run = nextstat(&folder("testdata/hs3/models"), &["json2xml", "poisson.json", "--output-dir", &out]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(2), wanted));
+    assert!(scratch.names().is_empty());
+}
+
+#[test]
+fn json2xml_writes_the_folders_of_pyhf_from_where_it_is_started() {
+    let scratch = Scratch::new("json2xml");
+    let here = Path::new(&scratch.path("")).to_owned();
+    fs::copy(folder("examples").join("simple.json"), here.join("simple.json")).expect("copied");
+    let run = nextstat(&here, &["json2xml", "simple.json", "--resultprefix", "fit"]);
+    assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(0), "", ""));
+    let wanted = ["HistFactorySchema.dtd", "config/fit_singlechannel.xml", "data/data.root", "fit.xml", "simple.json"];
+    assert_eq!(names(&here), wanted);
+    let text = String::from_utf8(scratch.read("fit.xml")).expect("text");
+    assert!(text.contains("<Input>config/fit_singlechannel.xml</Input>"), "{text}");
+    // As JSON it is another workspace: settings of factors are written out.
+    let fitted = |file: &str| nextstat(&here, &["fit", file, "--json"]).result()["twice_nll"].clone();
+    let difference = fitted("fit.xml").as_f64().expect("a number") - fitted("simple.json").as_f64().expect("a number");
+    assert!(difference.abs() < 1e-9, "{difference}");
+    let options = ["--output-dir", "out", "--specroot", "xml", "--dataroot", "root"];
+    let run = nextstat(&here, &[&["json2xml", "simple.json"], &options[..]].concat());
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(
+        names(&here.join("out")),
+        ["FitConfig.xml", "HistFactorySchema.dtd", "root/data.root", "xml/FitConfig_singlechannel.xml"]
+    );
+}
+
+#[test]
+fn json2xml_reads_standard_input_and_patches() {
+    let scratch = Scratch::new("json2xml-stdin");
+    let patch = scratch.path("patch.json");
+    fs::write(&patch, r#"[{"op": "replace", "path": "/channels/0/name", "value": "SR"}]"#).expect("written");
+    let workspace = fs::File::open(folder("examples").join("simple.json")).expect("an example");
+    let out = scratch.path("out");
+    let done = Command::new(env!("CARGO_BIN_EXE_nextstat"))
+        .args(["json2xml", "-p", &patch, "-p", &patch, "--output-dir", &out])
+        .stdin(Stdio::from(workspace))
+        .output()
+        .expect("the command starts");
+    // The observations still have the old name.
+    assert_eq!(done.status.code(), Some(2));
+    let message = String::from_utf8(done.stderr).expect("text");
+    assert!(message.contains("in standard input, patched: ") || message.contains("standard input"), "{message}");
+    assert!(message.contains("no observations of the channel `SR`"), "{message}");
+    assert!(!Path::new(&out).exists());
+}

@@ -1,0 +1,72 @@
+//! The histograms of a combination: a name for each, and the ROOT file that they are in.
+
+use std::collections::HashSet;
+
+use ns_root::{Histogram, RootWriteError, RootWriter};
+
+use crate::not_representable::Lacking;
+
+/// The histograms of a combination. What cannot be written is noted when the file is finished.
+pub(super) struct Histograms {
+    writer: Result<RootWriter, RootWriteError>,
+    names: HashSet<String>,
+    /// Names of samples whose numbers are no histogram, with their places.
+    failed: Vec<(String, String)>,
+}
+
+/// The contents of a histogram.
+pub(super) struct Contents {
+    /// One for each bin (B).
+    pub(super) values: Vec<f64>,
+    /// Sums of squared weights (B), if there are any.
+    pub(super) variances: Option<Vec<f64>>,
+}
+
+impl From<Vec<f64>> for Contents {
+    fn from(values: Vec<f64>) -> Self {
+        Self { values, variances: None }
+    }
+}
+
+/// Returns a name without what means something in paths.
+pub(super) fn as_file(name: &str) -> String {
+    let is_plain = |character: char| character.is_alphanumeric() || matches!(character, '_' | '.' | '-');
+    name.chars().map(|character| if is_plain(character) { character } else { '_' }).collect()
+}
+
+impl Histograms {
+    /// Returns the histograms of a file that calls itself `file`.
+    pub(super) fn new(file: &str) -> Self {
+        Self { writer: RootWriter::new(file), names: HashSet::new(), failed: Vec::new() }
+    }
+
+    /// Adds a histogram, called by the names of what it is of. Returns its name.
+    pub(super) fn add(&mut self, of: &[&str], contents: impl Into<Contents>, pointer: &str) -> String {
+        let Contents { values, variances } = contents.into();
+        let wanted = format!("hist{}", as_file(&of.join("_")));
+        let numbered = |n: usize| if n == 1 { wanted.clone() } else { format!("{wanted}_{n}") };
+        let name = (1..).map(numbered).find(|name| self.names.insert(name.clone())).unwrap_or_default();
+        let edges = (0..=values.len()).map(|edge| edge as f64).collect();
+        let is_finite = values.iter().chain(variances.iter().flatten()).all(|number| number.is_finite());
+        let added = Histogram::new(name.as_str(), "", edges, &values, variances.as_deref());
+        let added = match (&mut self.writer, added) {
+            (Ok(writer), Ok(histogram)) if is_finite => writer.add("", &histogram).is_ok(),
+            _ => false,
+        };
+        if !added {
+            self.failed.push((of.last().copied().unwrap_or_default().to_owned(), pointer.to_owned()));
+        }
+        name
+    }
+
+    /// Returns the bytes of the file.
+    pub(super) fn finish(self, lacking: &mut Lacking) -> Vec<u8> {
+        for (name, pointer) in self.failed {
+            lacking.add("a histogram that a ROOT file cannot have, of", &name, pointer);
+        }
+        self.writer.and_then(RootWriter::finish).unwrap_or_else(|error| {
+            lacking.add("the ROOT file of the workspace:", &error.to_string(), String::new());
+            Vec::new()
+        })
+    }
+}

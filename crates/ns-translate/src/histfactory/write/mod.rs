@@ -1,0 +1,168 @@
+//! Writes workspaces as combinations in HistFactory XML with a ROOT file.
+//!
+//! `roles` finds what modifiers and measurements make of each parameter, `channel` writes samples
+//! and their histograms, `measurement` settings and constraint terms, `element` text. What XML
+//! cannot hold is collected, and nothing is written then; `remarks` says what programs that read
+//! the XML do otherwise.
+
+mod channel;
+pub(crate) mod dtd;
+mod element;
+mod histograms;
+mod measurement;
+mod remarks;
+mod roles;
+mod settings;
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use ns_core::spec::Workspace;
+
+use self::channel::ChannelWriter;
+use self::element::NewElement;
+use self::histograms::Histograms;
+use self::measurement::MeasurementWriter;
+use self::roles::Roles;
+use crate::not_representable::{Lacking, NotRepresentable, TemplateLimits};
+use crate::whole_file::NewFile;
+
+/// Which program's reading of the XML the numbers are made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum XmlDialect {
+    /// ROOT's, and that of this crate: samples that are not normalised by theory are scaled by the
+    /// nominal luminosity, and the elements of a vector may start at different values.
+    Root,
+    /// pyhf's: no sample is scaled, and all elements of a vector have one setting.
+    Pyhf,
+}
+
+/// Names of the files of a combination, as they stand in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct XmlLayout {
+    /// What the files begin with that ROOT makes of the combination.
+    pub output_prefix: String,
+    /// What the names of the files of channels begin with.
+    pub channel_prefix: String,
+    /// The ROOT file with all histograms.
+    pub root_file: String,
+    /// The definition of the document type, as the combination names it, the files of channels do,
+    /// and where it is.
+    pub dtd: [String; 3],
+}
+
+impl XmlLayout {
+    /// Returns the names of files beside a combination called `stem`, which they begin with.
+    #[must_use]
+    pub fn beside(stem: &str) -> Self {
+        Self {
+            output_prefix: stem.to_owned(),
+            channel_prefix: format!("{stem}_"),
+            root_file: format!("{stem}.root"),
+            dtd: [dtd::FILE, dtd::FILE, dtd::FILE].map(str::to_owned),
+        }
+    }
+
+    /// Returns the names of files in a folder for those of channels and one for histograms, as pyhf
+    /// has them. The definition of the document type is beside the former.
+    #[must_use]
+    pub fn in_folders(channels: &str, histograms: &str, prefix: &str) -> Self {
+        let channel_prefix = joined(channels, prefix);
+        let outer = PathBuf::from(channels).parent().map(|outer| outer.join(dtd::FILE));
+        let outer = outer.map_or_else(|| dtd::FILE.to_owned(), |outer| outer.to_string_lossy().into_owned());
+        Self {
+            output_prefix: channel_prefix.clone(),
+            channel_prefix: format!("{channel_prefix}_"),
+            root_file: joined(histograms, "data.root"),
+            dtd: [dtd::FILE.to_owned(), format!("../{}", dtd::FILE), outer],
+        }
+    }
+}
+
+fn joined(folder: &str, name: &str) -> String {
+    PathBuf::from(folder).join(name).to_string_lossy().into_owned()
+}
+
+/// A combination that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WrittenCombination {
+    /// The text of the combination.
+    pub(crate) text: String,
+    /// The files that it names, and the definition of the document type.
+    pub(crate) files: Vec<NewFile>,
+    /// What programs that read the XML do otherwise than the workspace says.
+    pub(crate) warnings: Vec<String>,
+    /// JSON pointers of what it does not have, other than parts of the model; of ROOT's dialect
+    /// none, because it is kept for the reader here.
+    pub(crate) lost: Vec<String>,
+}
+
+/// Returns the files that describe `workspace`, or what XML cannot hold.
+///
+/// # Errors
+///
+/// Everything that XML cannot hold.
+pub(crate) fn write(
+    workspace: &Workspace,
+    layout: &XmlLayout,
+    dialect: XmlDialect,
+) -> Result<WrittenCombination, Vec<NotRepresentable>> {
+    let mut lacking = Lacking::default();
+    lacking.add_yield_rules(workspace, TemplateLimits::OfRoot);
+    let roles = Roles::collect(workspace, &mut lacking);
+    settings::check(workspace, &roles, dialect, &mut lacking);
+    let root_name = PathBuf::from(&layout.root_file);
+    let root_name = root_name.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let histograms = Histograms::new(&root_name);
+    let mut writer = ChannelWriter { workspace, roles: &roles, layout, dialect, histograms, lacking: &mut lacking };
+    let channels: Vec<NewElement> = (0..workspace.channels.len()).map(|c| writer.channel(c)).collect();
+    let histograms = writer.histograms;
+    let mut measurements = MeasurementWriter { roles: &roles, dialect, lacking: &mut lacking };
+    let measurements: Vec<NewElement> =
+        workspace.measurements.iter().enumerate().map(|(m, measurement)| measurements.write(m, measurement)).collect();
+    let names = names_of_files(workspace, layout, dialect, &mut lacking);
+    let root_bytes = histograms.finish(&mut lacking);
+    lacking.into_result()?;
+    let mut files = vec![NewFile { path: layout.dtd[2].clone().into(), bytes: dtd::text().into_bytes() }];
+    for (element, name) in channels.iter().zip(&names) {
+        files.push(NewFile { path: name.into(), bytes: element.document(&layout.dtd[1]).into_bytes() });
+    }
+    files.push(NewFile { path: layout.root_file.clone().into(), bytes: root_bytes });
+    let inputs = names.into_iter().map(|name| NewElement::with_text("Input", name));
+    let top = NewElement::with_elements("Combination", inputs.chain(measurements).collect())
+        .attribute("OutputFilePrefix", layout.output_prefix.as_str());
+    let warnings = remarks::of(workspace, &roles);
+    let lost = if dialect == XmlDialect::Pyhf { remarks::lost(workspace, &roles) } else { Vec::new() };
+    Ok(WrittenCombination { text: top.document(&layout.dtd[0]), files, warnings, lost })
+}
+
+/// Returns the name of each channel's file.
+fn names_of_files(
+    workspace: &Workspace,
+    layout: &XmlLayout,
+    dialect: XmlDialect,
+    lacking: &mut Lacking,
+) -> Vec<String> {
+    let mut taken = HashSet::new();
+    let mut names = Vec::new();
+    for (c, channel) in workspace.channels.iter().enumerate() {
+        let stem = format!("{}{}", layout.channel_prefix, histograms::as_file(&channel.name));
+        let numbered = |n: usize| if n == 1 { format!("{stem}.xml") } else { format!("{stem}_{n}.xml") };
+        // Some file systems do not tell capital letters from small ones.
+        let mut is_free = |n: &usize| taken.insert(numbered(*n).to_lowercase());
+        let n = match dialect {
+            XmlDialect::Root => (1..).find(&mut is_free).unwrap_or(1),
+            XmlDialect::Pyhf if is_free(&1) => 1,
+            XmlDialect::Pyhf => {
+                lacking.add(
+                    "a second file of the name that is that of channel",
+                    &channel.name,
+                    format!("/channels/{c}"),
+                );
+                1
+            }
+        };
+        names.push(numbered(n));
+    }
+    names
+}
