@@ -39,7 +39,7 @@ edit it.
 - `--format` writes a table of a result in the place of JSON, and `nextstat table` that of a stored
   one: [make tables for papers](how-to/tables.md).
 - Results do not depend on `--threads`, to the bit.
-- `build`, `hepdata`, `plot`, `xml2json`, `json2xml` and `contrib` run in the Python package and
+- `build`, `hepdata`, `plot`, `xml2json` and `contrib` run in the Python package and
   have their own `--help`: see [how to build a workspace](how-to/build.md),
   [submit to HEPData](how-to/hepdata.md), [draw figures](how-to/figures.md) and
   [compatibility.md](compatibility.md#histfactory-xml). A command without the package passes them on
@@ -63,7 +63,7 @@ MODEL_VERB = ["fit"]
 #: Verbs that must have an option so that it counts as shared.
 N_SHARING = 3
 #: Verbs without a section: they run elsewhere, or have nothing to say.
-LEFT_OUT = ("help", "completions", "man", "build", "hepdata", "plot", "xml2json", "json2xml", "contrib")
+LEFT_OUT = ("help", "completions", "man", "build", "hepdata", "plot", "xml2json", "contrib")
 
 
 def help_text(nextstat, verb):

@@ -1,5 +1,7 @@
 //! Documents as text: digests, patches, patch sets.
 
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nextstat::Analysis;
@@ -12,10 +14,13 @@ use ns_translate::digest::{DigestAlgorithm, digest};
 use ns_translate::patch::{self, Patch};
 use ns_translate::patchset::{PatchEntry, PatchSet, PatchSetError};
 use ns_translate::pyhf::{read_value, read_workspace};
+use ns_translate::whole_file::{NewFile, NewFileError, write_all_whole};
 use ns_translate::{
-    CardOptions, DocumentError, DocumentSource, ReadDocument, ReadRequest, TargetFormat, convert, read_bytes,
-    read_document_with, read_workspace_text,
+    CardOptions, ConversionError, DocumentError, DocumentSource, KeptKeys, ReadDocument, ReadRequest, TargetFormat,
+    WriteRequest, XmlLayout, convert, convert_as, convert_to_pyhf_xml, read_bytes, read_document_with,
+    read_workspace_text,
 };
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
@@ -57,7 +62,7 @@ fn read_document<'py>(py: Python<'py>, path: std::path::PathBuf) -> PyResult<Bou
 #[pyfunction]
 fn convert_document(
     py: Python<'_>,
-    path: Option<std::path::PathBuf>,
+    path: Option<PathBuf>,
     text: Option<Vec<u8>>,
     format: &str,
     measurement: Option<&str>,
@@ -65,6 +70,24 @@ fn convert_document(
 ) -> PyResult<(String, Vec<String>)> {
     let target = TargetFormat::from_word(format)
         .map_err(|problem| error::parameter(py, problem.to_string(), Some(problem.hint())))?;
+    if target == TargetFormat::Xml {
+        let hint = Some("`write_xml` writes them".to_owned());
+        return Err(error::parameter(py, "HistFactory XML is several files".to_owned(), hint));
+    }
+    let read = read_given(py, path, text, measurement, card)?;
+    let converted = py.detach(|| convert(&read.workspace, &read.kept, target));
+    let converted = converted.map_err(|problem| not_converted(py, &problem))?;
+    Ok((converted.text, [read.warnings, converted.warnings].concat()))
+}
+
+/// Reads a document, which is a file or the text of one.
+fn read_given(
+    py: Python<'_>,
+    path: Option<PathBuf>,
+    text: Option<Vec<u8>>,
+    measurement: Option<&str>,
+    card: GivenCardOptions,
+) -> PyResult<ReadDocument> {
     let card = CardOptions::from(card);
     let origin = path.map_or(DocumentSource::Stdin, DocumentSource::Path);
     let read = || -> Result<ReadDocument, DocumentError> {
@@ -72,11 +95,73 @@ fn convert_document(
         let read = read_document_with(&bytes, &ReadRequest { origin: &origin, measurement, card: Some(&card) });
         read.map_err(|error| if origin == DocumentSource::Stdin { error } else { error.in_file(&origin.name()) })
     };
-    let read = py.detach(read).map_err(|problem| error::document(py, &problem))?;
-    let converted = py.detach(|| convert(&read.workspace, &read.kept, target));
-    let converted =
-        converted.map_err(|problem| error::parameter(py, problem.to_string(), problem.hint().map(str::to_owned)))?;
-    Ok((converted.text, [read.warnings, converted.warnings].concat()))
+    py.detach(read).map_err(|problem| error::document(py, &problem))
+}
+
+fn not_converted(py: Python<'_>, problem: &ConversionError) -> PyErr {
+    error::parameter(py, problem.to_string(), problem.hint().map(str::to_owned))
+}
+
+/// Writes a document as HistFactory XML: the combination at `target`, and beside it the files that
+/// it names. Returns the warnings about it.
+#[pyfunction]
+fn write_xml(
+    py: Python<'_>,
+    path: Option<PathBuf>,
+    text: Option<Vec<u8>>,
+    target: PathBuf,
+    measurement: Option<&str>,
+    card: GivenCardOptions,
+) -> PyResult<Vec<String>> {
+    let Some(stem) = target.file_stem().and_then(OsStr::to_str) else {
+        let problem = format!("names of further files cannot begin with `{}`, which is not Unicode", target.display());
+        return Err(error::parameter(py, problem, Some("give the combination another name".to_owned())));
+    };
+    let read = read_given(py, path.clone(), text, measurement, card)?;
+    let request = WriteRequest { kept: &read.kept, stem };
+    let converted = py.detach(|| convert_as(&read.workspace, &request, TargetFormat::Xml));
+    let converted = converted.map_err(|problem| not_converted(py, &problem))?;
+    let further = converted.files.into_iter().map(|file| NewFile { path: target.with_file_name(file.path), ..file });
+    let top = NewFile { path: target.clone(), bytes: converted.text.into() };
+    let files: Vec<NewFile> = further.chain([top]).collect();
+    let inputs: Vec<&PathBuf> = path.iter().chain(&read.files).collect();
+    let is_input = |file: &&NewFile| inputs.iter().any(|input| is_same_file(input, &file.path));
+    if let Some(file) = files.iter().find(is_input) {
+        let problem = format!("`{}` is what is read, and would be replaced", file.path.display());
+        return Err(error::parameter(py, problem, Some("write to another file".to_owned())));
+    }
+    py.detach(|| write_all_whole(&files)).map_err(|NewFileError { path, source }| {
+        PyOSError::new_err((source.raw_os_error(), source.to_string(), path))
+    })?;
+    Ok([read.warnings, converted.warnings].concat())
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    match (one.canonicalize(), other.canonicalize()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
+    }
+}
+
+/// The files of a combination: their names and contents.
+type FileContents<'py> = Vec<(PathBuf, Bound<'py, PyBytes>)>;
+
+/// Returns a workspace as HistFactory XML for pyhf: the text of the combination, the files that it
+/// names, and warnings. `folders` are those of channels and of histograms, and `prefix` is what
+/// names of files begin with.
+#[pyfunction]
+fn xml_for_pyhf<'py>(
+    py: Python<'py>,
+    text: &[u8],
+    folders: [String; 2],
+    prefix: &str,
+) -> PyResult<(String, FileContents<'py>, Vec<String>)> {
+    let workspace = py.detach(|| read_workspace(text)).map_err(|problem| error::document(py, &problem.into()))?;
+    let layout = XmlLayout::in_folders(&folders[0], &folders[1], prefix);
+    let converted = py.detach(|| convert_to_pyhf_xml(&workspace, &KeptKeys::default(), &layout));
+    let converted = converted.map_err(|problem| not_converted(py, &problem))?;
+    let files = converted.files.into_iter().map(|file| (file.path, PyBytes::new(py, &file.bytes)));
+    Ok((converted.text, files.collect(), converted.warnings))
 }
 
 /// Returns a JSON text with a JSON patch applied.
@@ -267,6 +352,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(exclusion_of, module)?)?;
     module.add_function(wrap_pyfunction!(digest_of, module)?)?;
     module.add_function(wrap_pyfunction!(convert_document, module)?)?;
+    module.add_function(wrap_pyfunction!(write_xml, module)?)?;
+    module.add_function(wrap_pyfunction!(xml_for_pyhf, module)?)?;
     module.add_function(wrap_pyfunction!(read_document, module)?)?;
     module.add_function(wrap_pyfunction!(inspect_workspace, module)?)?;
     module.add_function(wrap_pyfunction!(apply_patch, module)?)

@@ -596,4 +596,4 @@ def test_convert_reads_cards_as_load_workspace_does(tmp_path):
 def test_formats_that_are_only_read_are_named(path):
     with pytest.raises(nextstat.ParameterError, match="unknown format `card`") as error:
         nextstat.convert(path, "card")
-    assert error.value.hint == "choose one of `pyhf`, `extended`, `hs3`; data cards are only read, and `json2xml` writes HistFactory XML"
+    assert error.value.hint == "choose one of `pyhf`, `extended`, `hs3`, `xml`; data cards are only read"

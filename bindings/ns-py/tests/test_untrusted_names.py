@@ -135,11 +135,10 @@ def test_warnings_are_escaped():
 def test_the_verbs_of_python_are_escaped(tmp_path, capsys):
     from nextstat.pyhf._cli import main
 
-    assert main(["json2xml", f"no{HIDDEN}"]) == 2
-    (tmp_path / "patch.json").write_text(json.dumps([{"op": "remove", "path": "/no" + HIDDEN}]))
-    (tmp_path / "spec.json").write_text("{}")
-    assert main(["json2xml", str(tmp_path / "spec.json"), "--patch", str(tmp_path / "patch.json")]) == 2
+    assert main(["xml2json", f"no{HIDDEN}"]) == 2
+    (tmp_path / "top.xml").write_text(f'<Combination><Input>no{HIDDEN}</Input><Measurement Name="m"/></Combination>')
+    assert main(["xml2json", str(tmp_path / "top.xml"), "--basedir", str(tmp_path)]) == 2
     with pytest.raises(SystemExit):
-        main(["json2xml", "--no" + HIDDEN])
+        main(["xml2json", "--no" + HIDDEN])
     said = capsys.readouterr().err
-    assert is_fine(said) and said.count("\\u{202e}") == 4, said
+    assert is_fine(said) and said.count("\\u{202e}") >= 3, said

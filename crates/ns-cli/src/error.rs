@@ -57,7 +57,7 @@ pub(crate) enum CliError {
     #[error("HistFactory XML is several files, which standard output cannot hold")]
     SeveralFiles,
     /// A name that names of further files cannot begin with.
-    #[error("{name} is no name that further files can begin with")]
+    #[error("names of further files cannot begin with {name}, which is not Unicode")]
     NoStem {
         /// The file in backticks.
         name: String,
@@ -237,7 +237,7 @@ impl CliError {
             Self::Workspace { error, .. } => error.hint(),
             Self::Conversion { error, .. } => error.hint().map(str::to_owned),
             Self::SeveralFiles => Some("name the combination: `-o model.xml`".to_owned()),
-            Self::NoStem { .. } => Some("use letters that are Unicode".to_owned()),
+            Self::NoStem { .. } => Some("give the combination another name".to_owned()),
             Self::StoredFit { error, .. } => error.hint().map(str::to_owned),
             Self::Exclusion { error, .. } => error.hint(Face::Command),
             Self::OneOutput { .. } | Self::OutputIsInput { .. } => Some("write the result to another file".to_owned()),

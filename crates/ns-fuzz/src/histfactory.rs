@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use ns_core::spec::Workspace;
 use ns_root::{RootFile, RootFileError};
-use ns_translate::{DocumentSource, read_document};
+use ns_translate::{DocumentSource, KeptKeys, TargetFormat, convert, full_message, read_document};
 use tempfile::TempDir;
 
 use crate::{FuzzStage, evaluate, refused};
@@ -40,9 +41,32 @@ fn folder() -> TempDir {
 
 fn read_one(data: &[u8], folder: &Path) -> FuzzStage {
     match read_document(data, &DocumentSource::Path(folder.join("combination.xml"))) {
-        Ok(read) => evaluate(&read.workspace),
+        Ok(read) => {
+            check_writing(&read.workspace);
+            evaluate(&read.workspace)
+        }
         Err(error) => refused(error),
     }
+}
+
+/// Checks that a workspace is read back as it was from the XML that is written, or that what XML
+/// cannot hold is named.
+pub(crate) fn check_writing(workspace: &Workspace) {
+    let written = match convert(workspace, &KeptKeys::default(), TargetFormat::Xml) {
+        Ok(written) => written,
+        Err(error) => {
+            // What a reader of its own refuses should have been noticed before.
+            assert!(error.items.iter().all(|item| !item.what.contains("reader refuses")), "{error}");
+            return;
+        }
+    };
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    for file in &written.files {
+        std::fs::write(folder.path().join(&file.path), &file.bytes).expect("a folder of our own");
+    }
+    let back = read_document(written.text.as_bytes(), &DocumentSource::Path(folder.path().join("top.xml")));
+    let back = back.unwrap_or_else(|error| panic!("what was written is refused: {}", full_message(&error)));
+    assert_eq!(back.workspace, *workspace);
 }
 
 /// Reads all histograms of the ROOT file `data`, and returns [`FuzzStage::Compiled`] if there are

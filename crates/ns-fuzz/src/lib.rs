@@ -58,11 +58,15 @@ pub enum FuzzStage {
     Fitted,
 }
 
-/// Reads `data` as a workspace, compiles and fits it, and returns the stage that it reaches.
+/// Reads `data` as a workspace, writes it as HistFactory XML and reads that, compiles and fits it,
+/// and returns the stage that it reaches.
 pub fn workspace(data: &[u8]) -> FuzzStage {
     check_rewriting(data);
     match pyhf::read_workspace(data) {
-        Ok(workspace) => evaluate(&workspace),
+        Ok(workspace) => {
+            histfactory::check_writing(&workspace);
+            evaluate(&workspace)
+        }
         Err(error) => refused(error),
     }
 }

@@ -63,8 +63,8 @@ impl From<Workspace> for ReadDocument {
 
 impl From<ReadCombination> for ReadDocument {
     fn from(read: ReadCombination) -> Self {
-        let ReadCombination { workspace, files, warnings, .. } = xml_origin::restore(read);
-        Self { workspace, files, warnings, ..Self::default() }
+        let ReadCombination { workspace, files, moved, warnings, .. } = xml_origin::restore(read);
+        Self { workspace, files, warnings: [moved, warnings].concat(), ..Self::default() }
     }
 }
 

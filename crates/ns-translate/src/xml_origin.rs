@@ -47,11 +47,12 @@ pub(crate) fn annotate(written: &mut WrittenCombination, workspace: &Workspace) 
     Ok(())
 }
 
-/// Returns what was written, if the combination has it: as the XML says it otherwise.
+/// Returns what was written, if the combination says it; otherwise what the XML says.
 pub(crate) fn restore(mut read: ReadCombination) -> ReadCombination {
     let Some(instruction) = read.instruction.take() else { return read };
     match restored(&read.workspace, &instruction) {
-        Ok(workspace) => read.workspace = workspace,
+        // It has all that the XML has not.
+        Ok(workspace) => (read.workspace, read.warnings) = (workspace, Vec::new()),
         Err(problem) => read.warnings.push(format!("the instruction `<?{INSTRUCTION}?>` is left out: {problem}")),
     }
     read

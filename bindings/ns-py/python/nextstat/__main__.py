@@ -14,7 +14,6 @@ VERBS = {
     "hepdata": "nextstat.hepdata._command",
     "plot": "nextstat._plot_command",
     "xml2json": "nextstat.pyhf._cli",
-    "json2xml": "nextstat.pyhf._cli",
     "contrib": "nextstat.pyhf._cli",
 }
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ._progress import Progress
     from ._sources import Document
 
-__all__ = ["PatchSet", "apply_patch", "check", "convert", "digest", "every_patch", "inspect", "json_schema"]
+__all__ = ["PatchSet", "apply_patch", "check", "convert", "digest", "every_patch", "inspect", "json_schema", "write_xml"]
 
 
 @hinted
@@ -105,7 +105,8 @@ def convert(
 
     `document` is a path of pyhf JSON, HS3, HistFactory XML or a data card of Combine, JSON text or
     a dictionary. `to` is ``"pyhf"`` for what pyhf reads, ``"extended"`` for pyhf JSON that may have
-    further keys, or ``"hs3"``; data cards are only read. `measurement` is the analysis of an HS3
+    further keys, or ``"hs3"``; `write_xml` writes HistFactory XML, which is several files, and data
+    cards are only read. `measurement` is the analysis of an HS3
     document whose data are read, and `mass`, `physics_model`, `model_options` and `keywords` say
     how a data card is read, as in `load_workspace`.
 
@@ -132,6 +133,46 @@ def convert(
     for warning in warnings:
         warn(warning)
     return cast("dict[str, Any]", json.loads(made))
+
+
+@hinted
+def write_xml(
+    document: Document,
+    file: str | os.PathLike[str],
+    *,
+    measurement: str | None = None,
+    mass: float | None = None,
+    physics_model: str | None = None,
+    model_options: str | Sequence[str] = (),
+    keywords: Mapping[str, str] | None = None,
+) -> None:
+    """Writes a workspace as HistFactory XML, which ROOT's `hist2workspace` reads.
+
+    `document` and the other arguments are as in `convert`. `file` is the combination; beside it go
+    the files of its channels, a ROOT file with all histograms and the definition of the document
+    type, whose names begin with that of `file`. All files are written, or none.
+
+    Raises
+    ------
+    ParameterError
+        A model that XML cannot hold; the message names what it lacks.
+
+    Examples
+    --------
+    >>> import nextstat, pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     nextstat.write_xml("examples/simple.json", f"{folder}/model.xml")
+    ...     sorted(path.name for path in pathlib.Path(folder).iterdir())
+    ...     nextstat.digest(f"{folder}/model.xml") == nextstat.digest("examples/simple.json")
+    ['HistFactorySchema.dtd', 'model.root', 'model.xml', 'model_singlechannel.xml']
+    True
+    """
+    path = file_of(document)
+    given = None if path is not None else json_bytes(document)
+    wanted = None if measurement is None else text("measurement", measurement)
+    card = card_options(mass, physics_model, model_options, keywords)
+    for warning in _nextstat.write_xml(path, given, os.fspath(file), wanted, card):
+        warn(warning)
 
 
 def json_schema(name: str) -> dict[str, Any]:

@@ -13,12 +13,13 @@ from ._nextstat import (
     Model,
     ModelError,
     NextstatError,
+    ParameterError,
     WorkspaceError,
     apply_patch,
-    convert_document,
+    command,
     escape,
     interpolate,
-    read_document,
+    xml_for_pyhf,
 )
 
 __all__ = [
@@ -28,13 +29,14 @@ __all__ = [
     "Model",
     "ModelError",
     "NextstatError",
+    "ParameterError",
     "WorkspaceError",
     "apply_patch",
-    "convert_document",
+    "command",
     "escape",
     "install_command",
     "interpolate",
-    "read_document",
     "with_hint",
     "write_whole",
+    "xml_for_pyhf",
 ]

@@ -6,6 +6,7 @@ documentation, call the others.
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any, NoReturn, TypeAlias, TypeVar, final
 
 from numpy import float64, uint8, uint32, uint64
@@ -403,6 +404,12 @@ def digest_of(text: bytes, algorithm: str) -> str: ...
 def convert_document(
     path: str | None, text: bytes | None, format: str, measurement: str | None, card: _Wanted
 ) -> tuple[str, list[str]]: ...
+def write_xml(
+    path: str | None, text: bytes | None, target: str, measurement: str | None, card: _Wanted
+) -> list[str]: ...
+def xml_for_pyhf(
+    text: bytes, folders: Sequence[str], prefix: str
+) -> tuple[str, list[tuple[Path, bytes]], list[str]]: ...
 def combine(
     workspaces: Sequence[tuple[str | None, bytes | str]],
     map: bytes | str | None,

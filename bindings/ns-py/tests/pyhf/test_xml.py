@@ -138,9 +138,9 @@ def changed(change):
 @pytest.mark.parametrize(
     ("change", "exception", "message"),
     [
-        (lambda spec: modifiers(spec, 1).append(modifier("staterror", "b", [1.0, 1.0])), "Unsupported", "one staterror"),
-        (lambda spec: spec["measurements"][0]["config"].update(poi="a b"), "Unsupported", "lists with blanks"),
-        (lambda spec: spec["measurements"][0]["config"]["parameters"][2].update(name="a b"), "Unsupported", "lists with blanks"),
+        (lambda spec: modifiers(spec, 1).append(modifier("staterror", "b", [1.0, 1.0])), "Unsupported", "a second staterror of the channel, `b`"),
+        (lambda spec: spec["measurements"][0]["config"].update(poi="a b"), "Unsupported", "a name with blanks in a list"),
+        (lambda spec: [one.update(name="a b") for one in (spec["measurements"][0]["config"]["parameters"][2], modifiers(spec, 0)[2])], "Unsupported", "a name with blanks in a list"),
         (lambda spec: spec["measurements"][1]["config"]["parameters"][2].update(inits=[1.0, 1.1]), "Unsupported", "different values"),
         (lambda spec: spec.pop("observations"), "InvalidSpecification", "observations"),
     ],
@@ -353,7 +353,8 @@ def test_json2xml_reads_data_cards(tmp_path):
 
 def test_json2xml_names_what_xml_cannot_hold(tmp_path):
     done = command("json2xml", TESTDATA / "hs3/models/poisson.json", "--output-dir", tmp_path / "out")
-    message = "error: HistFactory XML cannot hold constraint terms of `k` (`/measurements/0/config/parameters/0/constraints`)\n"
+    said = "HistFactory XML cannot hold constraint terms of `k` (`/measurements/0/config/parameters/0/constraints`)"
+    message = f"error: in `{TESTDATA / 'hs3/models/poisson.json'}`: {said}\n"
     assert (done.returncode, done.stderr) == (2, message) and not (tmp_path / "out").exists()
 
 
@@ -371,9 +372,9 @@ def test_json2xml_leaves_out_groups_and_further_parameters_of_interest_with_a_wa
 def test_json2xml_says_where_a_document_is_wrong_and_what_helps(tmp_path):
     spec = json.dumps(WORKSPACES["correlated"]).replace("normfactor", "normfactr", 1)
     (tmp_path / "wrong.json").write_text(spec)
-    for arguments, text, name in (((tmp_path / "wrong.json",), None, str(tmp_path / "wrong.json")), ((), spec, "standard input")):
+    for arguments, text, name in (((tmp_path / "wrong.json",), None, f"`{tmp_path / 'wrong.json'}`"), ((), spec, "standard input")):
         done = command("json2xml", *arguments, "--output-dir", tmp_path / "out", input=text)
-        assert done.returncode == 2 and f"`{name}`: unknown modifier type `normfactr` at `/channels/0/samples/0/modifiers/0/type`" in done.stderr
+        assert done.returncode == 2 and f"in {name}: unknown modifier type `normfactr` at `/channels/0/samples/0/modifiers/0/type`" in done.stderr
         assert "hint: did you mean `normfactor`?" in done.stderr
 
 
@@ -389,7 +390,7 @@ def test_xml_without_an_element_is_said_in_words(tmp_path):
 
 def test_a_document_that_is_not_there_is_said_in_words():
     done = command("json2xml", "nope.json")
-    assert (done.returncode, done.stderr) == (2, "error: cannot read or write `nope.json`: no such file or directory\n")
+    assert done.returncode == 2 and done.stderr.startswith("error: cannot read `nope.json`: ")
 
 
 def test_bars_are_for_terminals(tmp_path):

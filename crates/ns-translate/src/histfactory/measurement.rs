@@ -217,20 +217,19 @@ impl<'a> MeasurementReader<'a> {
         Ok(())
     }
 
-    /// Returns the parameter of interest, the first that is named, and notes the others.
+    /// Returns the parameter of interest: the first that is named.
     fn poi(&mut self) -> Option<String> {
-        let written = self.written;
-        let (first, others) = written.pois.split_first()?;
-        for other in others {
-            match self.parameters.target(other) {
-                Some(Target::Lumi) => self.config("lumi").is_poi = true,
-                Some(Target::Norm(name) | Target::Systematic(name)) => self.config(&name).is_poi = true,
-                Some(Target::Element { .. }) | None => {
-                    let text = format!("`{other}` is no parameter that can be of interest beside `{first}`");
-                    self.remark(text, &written.place);
-                }
-            }
+        let pois = &self.written.pois;
+        if pois.len() > 1 {
+            let text = format!(
+                "the measurement `{}` has the parameters of interest {}: the first is taken, `--poi` or `poi=` selects \
+                 others",
+                self.written.name,
+                crate::hint::in_backticks(pois)
+            );
+            self.remark(text, &self.written.place);
         }
+        let first = pois.first()?;
         Some(match self.parameters.target(first) {
             Some(Target::Lumi) => "lumi".to_owned(),
             Some(Target::Systematic(name)) => name,

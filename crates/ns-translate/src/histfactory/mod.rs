@@ -49,6 +49,8 @@ pub(crate) struct ReadCombination {
     pub(crate) workspace: Workspace,
     /// The files that were read, but for that of the combination.
     pub(crate) files: Vec<PathBuf>,
+    /// Files that were found elsewhere than their names say.
+    pub(crate) moved: Vec<String>,
     /// What is left out, or is not as a reader of the XML would expect.
     pub(crate) warnings: Vec<String>,
     /// What the combination says to this program only.
@@ -82,7 +84,7 @@ fn read_with(bytes: &[u8], files: InputFiles, name: &str) -> Result<ReadCombinat
     let workspace = reading.workspace(&combination, channels, name)?;
     let (files, moved) = reading.files.into_parts();
     let instruction = xml::instruction(text, INSTRUCTION);
-    Ok(ReadCombination { workspace, files, warnings: [moved, reading.warnings].concat(), instruction })
+    Ok(ReadCombination { workspace, files, moved, warnings: reading.warnings, instruction })
 }
 
 struct Reading {

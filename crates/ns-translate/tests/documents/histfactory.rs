@@ -186,7 +186,8 @@ fn what_is_left_out_is_said() {
              `<ParamSetting Const=\"True\">mu`",
             "in `SR.xml` at line 4, column 90: `HistoFactor` `f` is left out, as in ROOT",
             "in `top.xml` at line 4, column 1: no parameter is called `alpha_none`: its setting is left out",
-            "in `top.xml` at line 3, column 1: `nu` is no parameter that can be of interest beside `mu`",
+            "in `top.xml` at line 3, column 1: the measurement `m` has the parameters of interest `mu`, `nu`: the first \
+             is taken, `--poi` or `poi=` selects others",
             "in `top.xml` at line 3, column 1: `BinLow` and `BinHigh` have no effect, as in ROOT: all bins are taken",
         ]
     );

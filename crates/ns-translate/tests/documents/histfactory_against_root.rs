@@ -10,13 +10,13 @@ use ns_translate::{DocumentSource, LoadRequest, LoadedWorkspace, full_message, l
 use serde_json::{Map, Value};
 
 /// The same sums in another order: a few roundings of numbers up to 400.
-const YIELDS: f64 = 1e-12;
+pub(crate) const YIELDS: f64 = 1e-12;
 
 /// Differences of 2NLL up to some hundreds, of which ROOT adds terms up to a thousand.
-const TWICE_NLL: f64 = 1e-9;
+pub(crate) const TWICE_NLL: f64 = 1e-9;
 
 /// ROOT has a Gaussian of width 100, normalised in -10 … 10, which is flat to this.
-const FLAT: f64 = 1e-6;
+pub(crate) const FLAT: f64 = 1e-6;
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/histfactory")
@@ -63,7 +63,7 @@ fn translated(name: &str, value: f64, case: &Value) -> (String, f64) {
     }
 }
 
-fn point(model: &Model, values: &Value, case: &Value) -> Vec<f64> {
+pub(crate) fn point(model: &Model, values: &Value, case: &Value) -> Vec<f64> {
     let mut point = model.parameters.init.clone();
     for (name, value) in values.as_object().expect("parameters") {
         let (name, value) = translated(name, value.as_f64().expect("a number"), case);
@@ -76,16 +76,16 @@ fn point(model: &Model, values: &Value, case: &Value) -> Vec<f64> {
     point
 }
 
-fn numbers(value: &Value) -> Vec<f64> {
+pub(crate) fn numbers(value: &Value) -> Vec<f64> {
     value.as_array().expect("a list").iter().map(|number| number.as_f64().expect("a number")).collect()
 }
 
-fn by_channel(model: &Model, counts: &Value) -> Vec<f64> {
+pub(crate) fn by_channel(model: &Model, counts: &Value) -> Vec<f64> {
     model.channels.iter().flat_map(|channel| numbers(&counts[channel])).collect()
 }
 
 /// Returns what differs by more than `tolerance`, relative to numbers above 1.
-fn differences(found: &[f64], wanted: &[f64], tolerance: f64, place: &str) -> Vec<String> {
+pub(crate) fn differences(found: &[f64], wanted: &[f64], tolerance: f64, place: &str) -> Vec<String> {
     assert_eq!(found.len(), wanted.len(), "{place}");
     let pairs = found.iter().zip(wanted).enumerate();
     let far = pairs.filter(|(_, (found, wanted))| (*found - *wanted).abs() > tolerance * wanted.abs().max(1.0));

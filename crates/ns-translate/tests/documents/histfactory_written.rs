@@ -16,6 +16,8 @@ use ns_translate::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::histfactory_against_root::{FLAT, TWICE_NLL, YIELDS, by_channel, differences, point as point_of_root};
+
 /// Squares of uncertainties, ratios and products are rounded.
 const ROUNDED: f64 = 1e-11;
 
@@ -150,6 +152,7 @@ fn check_round_trip(workspace: &Workspace, place: &str) -> bool {
     let read = load(&top);
     assert_eq!(read.workspace, *workspace, "{place}");
     assert_eq!(read.files.len(), workspace.channels.len() + 1, "{place}");
+    assert!(read.warnings.is_empty() || !written.text.contains("<?"), "{place}: {:?}", read.warnings);
     let (_folder, top) = stored(&for_others(&written));
     let read = load(&top).workspace;
     let cut = cut_off(workspace, &read);
@@ -183,7 +186,8 @@ fn combinations_that_were_read_are_written_again() {
 #[test]
 fn models_of_other_documents_are_written_or_refused_by_name() {
     let mut refused = Vec::new();
-    // Terms of other widths or of other quantities, and interpolation that ROOT's HistFactory has not.
+    // Terms of other widths or of other quantities, and interpolation that ROOT's HistFactory has
+    // not.
     let wanted = [
         "gaussian_of_a_factor",
         "gaussian_of_a_systematic",
@@ -295,7 +299,7 @@ fn what_xml_cannot_hold_is_named_with_its_place() {
         ),
         (
             with(&format!("{MODIFIERS}/-"), json!({"name": "alpha_scale", "type": "normfactor", "data": null})),
-            format!("the name that ROOT has for another parameter, of `alpha_scale` (`{MODIFIERS}/5`)"),
+            format!("a name that another parameter has in XML, that of `alpha_scale` (`{MODIFIERS}/5`)"),
         ),
         (setting(json!({"name": "scale", "auxdata": [0.5]})), at("auxiliary data of `scale`", "/auxdata")),
         (
@@ -348,7 +352,7 @@ fn settings_of_every_kind_are_read_back_from_the_xml_alone() {
         "<ParamSetting Const=\"True\">alpha_scale gamma_bins_bin_0 gamma_bins_bin_1</ParamSetting>",
         "<ParamSetting Val=\"0.3\">alpha_scale</ParamSetting>",
         "<ParamSetting Val=\"1.1\">gamma_stat_SR_bin_0</ParamSetting>",
-        "<ParamSetting Val=\"2.0\">gamma_free_bin_0 gamma_free_bin_1</ParamSetting>",
+        "<ParamSetting Val=\"2\">gamma_free_bin_0 gamma_free_bin_1</ParamSetting>",
         "<ConstraintTerm Type=\"LogNormal\" RelativeUncertainty=\"0.5\">scale</ConstraintTerm>",
     ];
     for line in lines {
@@ -362,7 +366,7 @@ fn settings_of_every_kind_are_read_back_from_the_xml_alone() {
         let measurement: &Measurement = &read.measurements[m];
         measurement.parameters.iter().find(|config| config.name == name).cloned().unwrap_or_default()
     };
-    assert_eq!((read.measurements[1].poi.as_deref(), config(1, "mu").is_poi), (Some("shape"), true));
+    assert_eq!(read.measurements[1].poi.as_deref(), Some("shape"));
     assert_eq!(config(0, "free").inits, Some(vec![1.5, 0.5]));
     assert_eq!((config(1, "mu").inits, config(1, "mu").bounds), (Some(vec![1.0]), Some(vec![[-1.0, 4.0]])));
 }
@@ -456,4 +460,56 @@ fn files_have_names_of_their_own() {
 fn the_default_name_is_workspace() {
     let written = convert(&parsed(&simple()), &KeptKeys::default(), TargetFormat::Xml).expect("a model that XML has");
     assert!(written.text.contains("<Input>workspace_SR.xml</Input>"));
+}
+
+/// Returns the two models of a measurement: of the workspace, and of the XML alone.
+fn both_models(workspace: &Workspace, written: &ConvertedDocument, measurement: &str) -> [Model; 2] {
+    let (_folder, top) = stored(&for_others(written));
+    let options = || CompileOptions { measurement: Some(measurement.to_owned()), ..CompileOptions::default() };
+    [workspace, &load(&top).workspace]
+        .map(|workspace| compile(workspace, &options()).unwrap_or_else(|error| panic!("{error}")))
+}
+
+/// Files that ROOT made models from are those that are written now, and the models have the yields
+/// and the likelihood of the workspaces (testdata/histfactory/written.py).
+#[test]
+fn root_makes_the_same_models_of_what_is_written() {
+    let text = fs::read(testdata("histfactory/written.json")).expect("readable");
+    let document: Value = serde_json::from_slice(&text).expect("JSON");
+    let (mut wrong, mut n_compared) = (Vec::new(), 0);
+    for (name, case) in document["cases"].as_object().expect("cases") {
+        let (workspace, kept) = (parsed(&case["model"]), KeptKeys::default());
+        let request = WriteRequest { stem: name, ..WriteRequest::new(&kept) };
+        let written = convert_as(&workspace, &request, TargetFormat::Xml).unwrap_or_else(|error| panic!("{error}"));
+        for (file, stored) in case["files"].as_object().expect("files") {
+            let of_channel = written.files.iter().find(|one| one.path == Path::new(file));
+            let text = of_channel.map_or(written.text.as_bytes(), |file| &file.bytes);
+            let now = String::from_utf8(text.to_vec()).expect("text");
+            assert_eq!(now, stored.as_str().expect("text"), "{file}: run testdata/histfactory/written.py");
+        }
+        for (measurement, of_root) in case["measurements"].as_object().expect("measurements") {
+            for model in both_models(&workspace, &written, measurement) {
+                wrong.extend(differences_from_root(&model, of_root, &format!("{name}, {measurement}")));
+                n_compared += 1;
+            }
+        }
+    }
+    assert!(n_compared >= 40, "only {n_compared} models");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn differences_from_root(model: &Model, of_root: &Value, place: &str) -> Vec<String> {
+    let observed = by_channel(model, &of_root["observed"]);
+    let mut wrong = differences(&model.observed.main, &observed, YIELDS, place);
+    let points = of_root["points"].as_array().expect("points");
+    let here: Vec<Vec<f64>> = points.iter().map(|one| point_of_root(model, &one["parameters"], of_root)).collect();
+    for (one, point) in points.iter().zip(&here) {
+        wrong.extend(differences(&expected_main(model, point), &by_channel(model, &one["expected"]), YIELDS, place));
+    }
+    let rises = |values: Vec<f64>| -> Vec<f64> { values.iter().map(|value| value - values[0]).collect() };
+    let found = rises(here.iter().map(|point| 2.0 * nll(model, &model.observed, point)).collect());
+    let wanted = rises(points.iter().map(|one| one["twice_nll"].as_f64().expect("a number")).collect());
+    let tolerance = if place.starts_with("uniform") { FLAT } else { TWICE_NLL };
+    wrong.extend(differences(&found, &wanted, tolerance, place));
+    wrong
 }

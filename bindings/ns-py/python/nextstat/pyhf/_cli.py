@@ -1,18 +1,17 @@
-"""The verbs of pyhf's command tree that are Python's: `xml2json`, `json2xml` and `contrib
-download`.
+"""The verbs of pyhf's command tree that are Python's: `xml2json` and `contrib download`; and
+`json2xml`, which is passed on to the engine's command.
 
 The `nextstat` command that comes with the Python package has them; ``python -m nextstat.pyhf`` is
 another way to them.
 """
 
 import argparse
-import contextlib
 import json
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-from .._internal import NextstatError, apply_patch, convert_document, escape, read_document, with_hint, write_whole
+from .._internal import command, escape, write_whole
 from . import exceptions
 
 # Exit code of bad input or usage.
@@ -37,7 +36,10 @@ def main(arguments=None, program="python -m nextstat.pyhf"):
     """Does what `arguments` ask; the exit code."""
     from ._patch import JsonPatchException, JsonPointerException
 
-    options = _parser(program).parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given[:1] == ["json2xml"]:
+        return command(["nextstat", *given])
+    options = _parser(program).parse_args(given)
     try:
         options.run(options)
     except (*_MISTAKES, JsonPatchException, JsonPointerException) as error:
@@ -118,61 +120,9 @@ def _xml2json(options):
 
 
 def _add_json2xml(verbs):
-    verb = verbs.add_parser("json2xml", help="HistFactory XML and ROOT files from a workspace")
-    which = "pyhf JSON, HS3, HistFactory XML or a data card; `-` for standard input"
-    verb.add_argument("workspace", nargs="?", default="-", metavar="WORKSPACE", help=which)
-    verb.add_argument("--measurement", "--analysis", metavar="NAME", help="the analysis of an HS3 document whose data are read")
-    verb.add_argument("-m", "--mass", type=float, metavar="MASS", help="what `$MASS` stands for in a data card")
-    verb.add_argument("--output-dir", default=".", metavar="PATH", help="where everything goes")
-    verb.add_argument("--specroot", default="config", metavar="NAME", help="the folder in it for the files of channels")
-    verb.add_argument("--dataroot", default="data", metavar="NAME", help="the folder in it for histograms")
-    verb.add_argument("--resultprefix", default="FitConfig", metavar="NAME", help="what names of XML files start with")
-    verb.add_argument("-p", "--patch", action="append", default=[], metavar="FILE", help="a JSON patch to apply before")
-    verb.set_defaults(run=_json2xml)
-
-
-def _workspace(options):
-    """Returns the workspace of a document of any format, patched."""
-    text, path = (sys.stdin.buffer.read(), None) if options.workspace == "-" else (None, options.workspace)
-    name = path or "standard input"
-    if options.patch:
-        if path is not None:
-            text, path = read_document(path), None
-        for patch in options.patch:
-            with _naming(patch):
-                text = apply_patch(text, sys.stdin.buffer.read() if patch == "-" else read_document(patch)).encode()
-        name = f"{name}, patched"
-    card = {"mass": options.mass, "physics_model": None, "model_options": [], "keywords": []}
-    with contextlib.nullcontext() if path else _naming(name):
-        made, warnings = convert_document(path, text, "extended", options.measurement, card)
-    for warning in warnings:
-        print(f"warning: {escape(warning)}", file=sys.stderr)
-    return json.loads(made)
-
-
-@contextlib.contextmanager
-def _naming(name):
-    """Says of what is wrong in a document what it is called."""
-    try:
-        yield
-    except NextstatError as error:
-        named, hint = type(error)(f"in `{name}`: {error.args[0]}"), getattr(error, "hint", None)
-        raise (with_hint(named, hint) if hint else named) from None
-
-
-def _json2xml(options):
-    from . import _extensions, writexml
-
-    (spec, per_bin, lost), folder = _extensions.split(_workspace(options)), Path(options.output_dir)
-    if lost:
-        places = ", ".join(f"`{place}`" for place in lost[:10])
-        more = f" and {len(lost) - 10} more" if len(lost) > 10 else ""
-        print(
-            f"warning: left out, because HistFactory XML has no room for them: {places}{more}",
-            file=sys.stderr,
-        )
-    top = writexml.writexml(spec, folder / options.specroot, folder / options.dataroot, options.resultprefix, per_bin=per_bin)
-    write_whole({folder / f"{options.resultprefix}.xml": top})
+    # The engine's command has it, with its own help.
+    verb = verbs.add_parser("json2xml", help="HistFactory XML and ROOT files from a workspace", add_help=False)
+    verb.set_defaults(run=None)
 
 
 def _add_download(verbs):

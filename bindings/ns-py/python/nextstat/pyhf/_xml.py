@@ -1,5 +1,4 @@
-"""What reading and writing HistFactory XML share: the elements of the format, and errors that say
-where.
+"""What reading HistFactory XML needs: elements and their attributes, and errors that say where.
 
 The format is that of ROOT's `hist2workspace`: a top-level file with measurements and the names of
 one file for each channel, and histograms in ROOT files.
@@ -15,39 +14,6 @@ from .schema._validator import Violation
 DTD = "HistFactorySchema.dtd"
 
 RELATIVE = "hint: names of files are relative to the folder that `rootdir` (`--basedir`) says"
-
-#: The children of each element, its required attributes, and those that it may have.
-_ELEMENTS = {
-    "Combination": ("(Function*,Input+,Measurement*)", "OutputFilePrefix", "Mode"),
-    "Function": ("EMPTY", "Name Expression Dependents", ""),
-    "Input": ("(#PCDATA)", "", ""),
-    "Measurement": ("(POI,ParamSetting*,ConstraintTerm*)", "Name Lumi LumiRelErr", "BinLow BinHigh Mode ExportOnly"),
-    "POI": ("(#PCDATA)", "", ""),
-    "ParamSetting": ("(#PCDATA)", "", "Val Const"),
-    "ConstraintTerm": ("(#PCDATA)", "Type", "RelativeUncertainty"),
-    "Channel": ("(Data*,StatErrorConfig*,Sample+)", "Name", "InputFile HistoPath HistoName"),
-    "Data": ("EMPTY", "", "Name InputFile HistoPath HistoName"),
-    "StatErrorConfig": ("EMPTY", "", "RelErrorThreshold ConstraintType"),
-    "Sample": ("(StatError|HistoSys|OverallSys|ShapeSys|NormFactor|ShapeFactor)*", "Name", "InputFile HistoName HistoPath NormalizeByTheory"),
-    "StatError": ("EMPTY", "Activate", "HistoName InputFile HistoPath"),
-    "HistoSys": ("EMPTY", "Name", "InputFile HistoFileHigh HistoPathHigh HistoNameHigh HistoFileLow HistoPathLow HistoNameLow"),
-    "OverallSys": ("EMPTY", "Name High Low", ""),
-    "ShapeSys": ("EMPTY", "Name HistoName", "HistoPath InputFile ConstraintType"),
-    "NormFactor": ("EMPTY", "Name Val High Low", "Const"),
-    "ShapeFactor": ("EMPTY", "Name", ""),
-}
-
-
-def document_type():
-    """Returns the text of the document type definition."""
-    lines = []
-    for element, (content, required, optional) in _ELEMENTS.items():
-        lines.append(f"<!ELEMENT {element} {content}>")
-        attributes = [(name, "REQUIRED") for name in required.split()] + [(name, "IMPLIED") for name in optional.split()]
-        if attributes:
-            lines.append(f"<!ATTLIST {element} " + " ".join(f"{name} CDATA #{use}" for name, use in attributes) + ">")
-    return "\n".join(lines) + "\n"
-
 
 class Fault(Exception):
     """Something wrong in a file, whose message can be told where it is."""

@@ -39,9 +39,9 @@ impl NewElement {
         self
     }
 
-    /// Adds an attribute that is a number, by the fewest digits that are read as the same one.
+    /// Adds an attribute that is a number.
     pub(super) fn number(self, name: &'static str, value: f64) -> Self {
-        self.attribute(name, python_repr(value, &mut zmij::Buffer::new()))
+        self.attribute(name, number(value))
     }
 
     /// Adds elements.
@@ -90,6 +90,12 @@ impl NewElement {
     fn end(&self, output: &mut String) {
         output.push_str(&format!("</{}>", self.name));
     }
+}
+
+/// Returns a number by the fewest digits that are read as the same one.
+fn number(value: f64) -> String {
+    let text = python_repr(value, &mut zmij::Buffer::new()).into_owned();
+    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
 /// Writes text so that parsers give it back; in attributes they would make blanks of line feeds.

@@ -6,7 +6,6 @@ use super::XmlDialect;
 use super::element::NewElement;
 use super::roles::{Replacement, Role, RoleKind, Roles};
 use super::settings::luminosity;
-use crate::json::python_repr;
 use crate::not_representable::Lacking;
 
 /// Writes the measurements of a workspace.
@@ -14,10 +13,6 @@ pub(super) struct MeasurementWriter<'a> {
     pub(super) roles: &'a Roles<'a>,
     pub(super) dialect: XmlDialect,
     pub(super) lacking: &'a mut Lacking,
-}
-
-fn number(value: f64) -> String {
-    python_repr(value, &mut zmij::Buffer::new()).into_owned()
 }
 
 impl MeasurementWriter<'_> {
@@ -101,8 +96,7 @@ impl MeasurementWriter<'_> {
         }
         let names = self.listed(role, m, "inits");
         let values: Vec<f64> = (0..role.n_elements).map(|element| in_root(role, m, role.init(m, element))).collect();
-        let setting =
-            |names: &str, value: f64| NewElement::with_text("ParamSetting", names).attribute("Val", number(value));
+        let setting = |names: &str, value: f64| NewElement::with_text("ParamSetting", names).number("Val", value);
         if values.iter().all(|value| value.total_cmp(&values[0]).is_eq()) {
             return vec![setting(&names.join(" "), values[0])];
         }

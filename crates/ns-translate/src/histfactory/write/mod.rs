@@ -37,7 +37,7 @@ pub(crate) enum XmlDialect {
     Pyhf,
 }
 
-/// Names of the files of a combination, as they stand in it.
+/// Names of the files of a combination, as it has them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct XmlLayout {
     /// What the files begin with that ROOT makes of the combination.

@@ -1,6 +1,6 @@
 //! Finds what XML cannot say: of names, of modifiers, and of what measurements set.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ns_core::interpolate::InterpolationRule;
 use ns_core::spec::{ConstraintTerm, Modifier, ModifierKind, ParameterConfig, Workspace};
@@ -96,17 +96,26 @@ fn lengths(modifier: &Modifier) -> [Option<usize>; 2] {
     }
 }
 
-/// Notes parameters to which ROOT gives the name of another one.
+/// Notes parameters to which ROOT or the XML gives the name of another one. Those of the XML are
+/// kept apart by a blank, which no name of ROOT begins with.
 fn check_root_names(roles: &Roles<'_>, lacking: &mut Lacking) {
     let mut known: HashMap<String, &str> = HashMap::from([("Lumi".to_owned(), "lumi")]);
+    let mut channels = HashSet::new();
     for role in &roles.roles {
+        // A second staterror of a channel is refused as such.
+        if matches!(role.kind, RoleKind::Stat { channel } if !channels.insert(channel)) {
+            continue;
+        }
         let mut names = if role.is_vector() { role.root_names(0) } else { vec![role.root_name.clone()] };
         if role.is_systematic() {
             names.push(format!("beta_{}", role.name));
         }
+        // A staterror is called after its channel.
+        let own = role.root_name.strip_prefix("gamma_stat_").filter(|_| matches!(role.kind, RoleKind::Stat { .. }));
+        names.push(own.map_or_else(|| format!(" {}", role.name), |channel| format!(" staterror_{channel}")));
         for name in names {
             if known.insert(name, role.name).is_some_and(|other| other != role.name) {
-                lacking.add("the name that ROOT has for another parameter, of", role.name, role.pointer.clone());
+                lacking.add("a name that another parameter has in XML, that of", role.name, role.pointer.clone());
             }
         }
     }
