@@ -105,6 +105,7 @@ fn not_converted(py: Python<'_>, problem: &ConversionError) -> PyErr {
 /// Writes a document as HistFactory XML: the combination at `target`, and beside it the files that
 /// it names. Returns the warnings about it.
 #[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python's argument becomes a value")]
 fn write_xml(
     py: Python<'_>,
     path: Option<PathBuf>,
@@ -150,6 +151,7 @@ type FileContents<'py> = Vec<(PathBuf, Bound<'py, PyBytes>)>;
 /// names, and warnings. `folders` are those of channels and of histograms, and `prefix` is what
 /// names of files begin with.
 #[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python's argument becomes a value")]
 fn xml_for_pyhf<'py>(
     py: Python<'py>,
     text: &[u8],

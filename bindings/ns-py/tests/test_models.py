@@ -593,6 +593,21 @@ def test_convert_reads_cards_as_load_workspace_does(tmp_path):
         nextstat.convert(document, "hs3", mass=125.0)
 
 
+def test_xml_is_written_with_all_its_files_or_refused(path, root, tmp_path):
+    nextstat.write_xml(path, tmp_path / "model.xml")
+    assert nextstat.digest(tmp_path / "model.xml") == nextstat.digest(path)
+    files = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    assert sorted(files) == ["HistFactorySchema.dtd", "model.root", "model.xml", "model_singlechannel.xml"]
+    with pytest.raises(nextstat.ParameterError, match=r"model_singlechannel\.xml` is what is read, and would be replaced"):
+        nextstat.write_xml(tmp_path / "model.xml", tmp_path / "model.xml")
+    with pytest.raises(nextstat.ParameterError, match="HistFactory XML cannot hold a formula"):
+        nextstat.write_xml(root / "examples/eft.json", tmp_path / "eft.xml")
+    with pytest.raises(nextstat.ParameterError, match="HistFactory XML is several files") as error:
+        nextstat.convert(path, "xml")
+    assert error.value.hint == "`write_xml` writes them"
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == files
+
+
 def test_formats_that_are_only_read_are_named(path):
     with pytest.raises(nextstat.ParameterError, match="unknown format `card`") as error:
         nextstat.convert(path, "card")

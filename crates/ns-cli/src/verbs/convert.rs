@@ -76,7 +76,7 @@ impl Command for ConvertArgs {
         converted.warnings.iter().for_each(|text| reporter::warning(text));
         match target {
             Some(path) if self.to == TargetFormat::Xml => {
-                write_files(beside(path, converted), &self.input.read_files(&loaded))?;
+                write_files(&beside(path, converted), &self.input.read_files(&loaded))?;
             }
             target => write_text_to(&converted.text, target)?,
         }

@@ -54,7 +54,8 @@ impl Command for Json2XmlArgs {
             .map_err(|error| CliError::Conversion { name, error })?;
         converted.warnings.iter().for_each(|text| reporter::warning(text));
         let top = NewFile { path: self.within(&format!("{}.xml", self.resultprefix)), bytes: converted.text.into() };
-        write_files(converted.files.into_iter().chain([top]).collect(), &self.input.read_files(&loaded))?;
+        let files: Vec<NewFile> = converted.files.into_iter().chain([top]).collect();
+        write_files(&files, &self.input.read_files(&loaded))?;
         Ok(Status::Done)
     }
 }
