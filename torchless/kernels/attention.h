@@ -22,12 +22,12 @@ struct Attended {
 
 // `index` counts the heads of all tokens. Head h of queries uses head h / (heads / KV heads) of
 // keys and values.
-FN Attended attended_by(CONSTANT AttentionLayout& layout, GLOBAL const uint* places, uint index) {
-    const uint row = index / layout.n_heads, head = index % layout.n_heads;
-    const uint kv_head = head / (layout.n_heads / layout.n_kv_heads);
-    const uint position = places[layout.places_offset + row], start = places[layout.places_offset + layout.n_rows + row];
-    const uint n = layout.window == 0u ? position + 1u : MIN(position + 1u, layout.window);
-    const Attended attended = {((start + position + 1u - n) * layout.n_kv_heads + kv_head) * layout.head_dim, n};
+FN Attended attended_by(CONSTANT AttentionLayout* layout, GLOBAL const uint* places, uint index) {
+    const uint row = index / layout->n_heads, head = index % layout->n_heads;
+    const uint kv_head = head / (layout->n_heads / layout->n_kv_heads);
+    const uint position = places[layout->places_offset + row], start = places[layout->places_offset + layout->n_rows + row];
+    const uint n = layout->window == 0u ? position + 1u : MIN(position + 1u, layout->window);
+    const Attended attended = {((start + position + 1u - n) * layout->n_kv_heads + kv_head) * layout->head_dim, n};
     return attended;
 }
 
@@ -57,7 +57,7 @@ FN void scores_of(Q query, GLOBAL const real* keys, PRIVATE const uint* at, uint
 
 // Scores of `n` positions from `keys` on, `stride` apart: scores (n). Every lane takes part, so
 // that no shuffle misses one.
-FN void scores_of_tile(CONSTANT AttentionLayout& layout, SHARED const real* query, GLOBAL const real* keys, uint n, uint stride,
+FN void scores_of_tile(CONSTANT AttentionLayout* layout, SHARED const real* query, GLOBAL const real* keys, uint n, uint stride,
                        SHARED real* scores LANES_PARAM) {
     const uint n_groups = N_LANES / GROUP;
     for (uint base = 0u; base < n; base += SCORES_AT_ONCE * n_groups) {
@@ -65,9 +65,9 @@ FN void scores_of_tile(CONSTANT AttentionLayout& layout, SHARED const real* quer
         uint at[SCORES_AT_ONCE];
         real found[SCORES_AT_ONCE];
         UNROLLED for (uint i = 0u; i < SCORES_AT_ONCE; ++i) at[i] = MIN(first + i * n_groups, n - 1u) * stride;
-        scores_of<SCORES_AT_ONCE>(query, keys, at, layout.head_dim, found LANES_ARG);
+        scores_of<SCORES_AT_ONCE>(query, keys, at, layout->head_dim, found LANES_ARG);
         UNROLLED for (uint i = 0u; i < SCORES_AT_ONCE; ++i) {
-            if (LANE % GROUP == 0u && first + i * n_groups < n) scores[first + i * n_groups] = found[i] * layout.scale;
+            if (LANE % GROUP == 0u && first + i * n_groups < n) scores[first + i * n_groups] = found[i] * layout->scale;
         }
     }
     BARRIER();
@@ -182,21 +182,21 @@ FN Room room_of(uint head_dim, GLOBAL const real* query, SHARED real* shared LAN
 }
 
 // Weighs the `n` positions of a tile; what the warps have summed of its values is in `parts` then.
-FN RunningSoftmax weigh_tile(CONSTANT AttentionLayout& layout, Room room, uint n, GLOBAL const real* keys, GLOBAL const real* values LANES_PARAM) {
-    const uint stride = layout.n_kv_heads * layout.head_dim;
+FN RunningSoftmax weigh_tile(CONSTANT AttentionLayout* layout, Room room, uint n, GLOBAL const real* keys, GLOBAL const real* values LANES_PARAM) {
+    const uint stride = layout->n_kv_heads * layout->head_dim;
     SHARED const real* query = room.query;
     scores_of_tile(layout, query, keys, n, stride, room.scores LANES_ARG);
     const RunningSoftmax softmax = weights_of_tile(room.scores, n, room.partial LANES_ARG);
     SHARED const real* weights = room.scores;
-    sum_values(weights, n, values, stride, layout.head_dim, room.parts LANES_ARG);
+    sum_values(weights, n, values, stride, layout->head_dim, room.parts LANES_ARG);
     return softmax;
 }
 
 // All `n` positions, one tile after the other: `query` and `out` (D), keys and values (n, KV heads,
 // D).
-FN void attend(CONSTANT AttentionLayout& layout, uint n, GLOBAL const real* query, GLOBAL const real* keys, GLOBAL const real* values,
+FN void attend(CONSTANT AttentionLayout* layout, uint n, GLOBAL const real* query, GLOBAL const real* keys, GLOBAL const real* values,
                GLOBAL real* out, SHARED real* shared LANES_PARAM) {
-    const uint head_dim = layout.head_dim, stride = layout.n_kv_heads * head_dim;
+    const uint head_dim = layout->head_dim, stride = layout->n_kv_heads * head_dim;
     const Room room = room_of(head_dim, query, shared LANES_ARG);
     for (uint d = LANE; d < head_dim; d += N_LANES) room.values[d] = R(0.0);
     RunningSoftmax all = {-INF, R(0.0)};
@@ -211,15 +211,15 @@ FN void attend(CONSTANT AttentionLayout& layout, uint n, GLOBAL const real* quer
 }
 
 // One tile of `n` positions: tile (2 + D) has its greatest score, its sum, and its values.
-FN void write_tile(CONSTANT AttentionLayout& layout, uint n, GLOBAL const real* query, GLOBAL const real* keys, GLOBAL const real* values,
+FN void write_tile(CONSTANT AttentionLayout* layout, uint n, GLOBAL const real* query, GLOBAL const real* keys, GLOBAL const real* values,
                    GLOBAL real* tile, SHARED real* shared LANES_PARAM) {
-    const Room room = room_of(layout.head_dim, query, shared LANES_ARG);
+    const Room room = room_of(layout->head_dim, query, shared LANES_ARG);
     const RunningSoftmax softmax = weigh_tile(layout, room, n, keys, values LANES_ARG);
     if (LANE == 0u) {
         tile[0] = softmax.greatest;
         tile[1] = softmax.sum;
     }
-    for (uint d = LANE; d < layout.head_dim; d += N_LANES) tile[2u + d] = sum_of_warps(room.parts, layout.head_dim, d LANES_ARG);
+    for (uint d = LANE; d < layout->head_dim; d += N_LANES) tile[2u + d] = sum_of_warps(room.parts, layout->head_dim, d LANES_ARG);
 }
 
 // out (D) from `n` tiles (n, 2 + D), in order. A lane loads several before it adds them.

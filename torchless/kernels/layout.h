@@ -1,7 +1,7 @@
 // Generated from src/device/layout_fields.rs by the build script; do not edit.
 
 // A matrix, and which vectors it is multiplied with.
-struct ProductLayout {
+STRUCT(ProductLayout) {
     uint rows;  // outputs of a vector
     uint columns;  // numbers of a vector
     uint row_words;  // words of 16 bits of a stored row
@@ -15,31 +15,31 @@ struct ProductLayout {
 };
 
 // A matrix whose rows are wanted as numbers.
-struct EmbeddingLayout {
+STRUCT(EmbeddingLayout) {
     uint columns;  // numbers of a row
     uint row_words;  // words of 16 bits of a stored row
     uint format;  // how rows are stored
 };
 
 // Rows that are normed, or turned into probabilities.
-struct RowLayout {
+STRUCT(RowLayout) {
     uint width;  // numbers of a row
     real epsilon;  // added to the mean square
 };
 
 // Numbers that are treated one by one.
-struct ElementLayout {
+STRUCT(ElementLayout) {
     uint n;  // how many there are
 };
 
 // Gates, each with the number behind it that it lets through.
-struct GateLayout {
+STRUCT(GateLayout) {
     uint n;  // T times width
     uint width;  // gates of a row
 };
 
 // Queries, keys and values side by side, which are turned and put where they belong.
-struct RopeLayout {
+STRUCT(RopeLayout) {
     uint n_rows;  // T
     uint n_heads;  // heads of a token's queries
     uint n_kv_heads;  // heads of its keys, and of its values
@@ -50,7 +50,7 @@ struct RopeLayout {
 };
 
 // Sizes of attention.
-struct AttentionLayout {
+STRUCT(AttentionLayout) {
     uint n_rows;  // T tokens; of the kernels of one token, positions
     uint n_heads;  // heads of queries
     uint n_kv_heads;  // heads of keys and values

@@ -3,13 +3,13 @@
 
 // to = x / sqrt(mean(x^2) + epsilon) * weight, a row (width) by a block. Source: Zhang and
 // Sennrich, arXiv:1910.07467, eq. 4.
-FN void norm_of_row(CONSTANT RowLayout& layout, GLOBAL const real* x, GLOBAL const real* weight, GLOBAL real* to,
+FN void norm_of_row(CONSTANT RowLayout* layout, GLOBAL const real* x, GLOBAL const real* weight, GLOBAL real* to,
                     SHARED real* partial LANES_PARAM) {
     real squares = R(0.0);
-    for (uint i = LANE; i < layout.width; i += N_LANES) squares = FMA(x[i], x[i], squares);
-    const real mean = sum_of_block(partial, squares LANES_ARG) / real(layout.width);
-    const real factor = R(1.0) / SQRT(mean + layout.epsilon);
-    for (uint i = LANE; i < layout.width; i += N_LANES) to[i] = x[i] * factor * weight[i];
+    for (uint i = LANE; i < layout->width; i += N_LANES) squares = FMA(x[i], x[i], squares);
+    const real mean = sum_of_block(partial, squares LANES_ARG) / real(layout->width);
+    const real factor = R(1.0) / SQRT(mean + layout->epsilon);
+    for (uint i = LANE; i < layout->width; i += N_LANES) to[i] = x[i] * factor * weight[i];
 }
 
 // x <- exp(x - max x) / sum, a row (width) by a block. Entries of -infinity become 0; nothing but

@@ -2,7 +2,7 @@
 // memory. Legend: B bins, T templates, P parameters, G global and L local parameters, K constraint
 // terms.
 
-struct Context {
+STRUCT(Context) {
     CONSTANT Layout* layout;
     const GLOBAL uint* indices;   // the model's tables of indices
     const GLOBAL real* reals;     // the model's tables of numbers
@@ -17,7 +17,7 @@ struct Context {
 #define WORK(table) (context.work + context.layout->work_##table)
 
 // A number and its rounding error.
-struct Compensated {
+STRUCT(Compensated) {
     real sum, rest;
 };
 

@@ -279,7 +279,7 @@ FN void differentiate(const Context context, const GLOBAL real* params, bool exa
     fill_jacobian(context, params LANES_ARG);
     BARRIER();
     fill_gradient(context, params LANES_ARG);
-    if (exact) {
+    WHERE (exact) {
         fill_sums(context LANES_ARG);
         fill_pairs(context, params LANES_ARG);
     }

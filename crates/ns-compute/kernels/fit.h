@@ -24,7 +24,7 @@
 #define MOST_SINGULAR (R(100.0) * LEAST_DAMPING)
 
 // The box: lower and upper bounds, and flags of fixed parameters and of kinks at zero (each P).
-struct Box {
+STRUCT(Box) {
     const GLOBAL real* lower;
     const GLOBAL real* upper;
     const GLOBAL real* fixed;
@@ -128,21 +128,30 @@ FN bool any_at_bound(const Context context LANES_PARAM) {
 // at the bound, and parameters whose multiplier points inside are released, until nothing changes.
 // Returns a STEP_ number.
 FN uint bounded_step(const Context context, const Box box, real damping, bool exact, bool is_unbounded LANES_PARAM) {
-    for (uint round = 0u; round < ROUNDS; ++round) {
-        if (!newton_step(context, damping, exact LANES_ARG)) return STEP_INDEFINITE;
-        if (is_unbounded) return STEP_FOUND;
-        const real n_new = fix_violators(context, box LANES_ARG);
-        if (!any_at_bound(context LANES_ARG)) return STEP_FOUND;
-        ROLLED for (uint pass = 0u; pass < 2u; ++pass) {
-            multiply(context, pass == 0u ? WORK(step) : WORK(displaced), exact LANES_ARG);
-            if (pass == 1u) continue;
-            const real n_released = release_bounds(context, damping LANES_ARG);
-            if (n_new == R(0.0) && n_released == R(0.0)) return STEP_AT_BOUND;
+    uint found = STEP_UNSETTLED;
+    for (uint round = 0u; round < ROUNDS && found == STEP_UNSETTLED; ++round) {
+        if (!newton_step(context, damping, exact LANES_ARG)) {
+            found = STEP_INDEFINITE;
+        } else if (is_unbounded) {
+            found = STEP_FOUND;
         }
-        for (uint i = LANE; i < context.layout->n_params; i += N_LANES) WORK(rhs)[i] = -WORK(gradient)[i] - WORK(product)[i];
-        BARRIER();
+        WHERE (found == STEP_UNSETTLED) {
+            const real n_new = fix_violators(context, box LANES_ARG);
+            if (!any_at_bound(context LANES_ARG)) found = STEP_FOUND;
+            ROLLED for (uint pass = 0u; pass < 2u && found == STEP_UNSETTLED; ++pass) {
+                multiply(context, pass == 0u ? WORK(step) : WORK(displaced), exact LANES_ARG);
+                WHERE (pass == 0u) {
+                    const real n_released = release_bounds(context, damping LANES_ARG);
+                    if (n_new == R(0.0) && n_released == R(0.0)) found = STEP_AT_BOUND;
+                }
+            }
+            WHERE (found == STEP_UNSETTLED) {
+                for (uint i = LANE; i < context.layout->n_params; i += N_LANES) WORK(rhs)[i] = -WORK(gradient)[i] - WORK(product)[i];
+                BARRIER();
+            }
+        }
     }
-    return STEP_UNSETTLED;
+    return found;
 }
 
 // Sets the trial point to x + p, inside the box in spite of rounding. Returns the decrease that the
@@ -208,7 +217,7 @@ FN real keep_flips(const Context context LANES_PARAM) {
 #define AT_END 4u     // the minimum, for the variance
 
 // The state of a fit; the same for every lane.
-struct Progress {
+STRUCT(Progress) {
     real value, edm, damping;
     // Below this distance the exact Hessian is used; damping below that goes to zero at once.
     real exact_below, undamped_below;
@@ -297,17 +306,21 @@ FN Progress begin(const Context context, const Box box, const GLOBAL real* param
 // Evaluates -ln L at the point of the round, if it is not known; accepts or rejects a trial point.
 FN void take_value(const Context context, PRIVATE Progress* progress LANES_PARAM) {
     const bool is_elsewhere = progress->at == AT_FLIPPED || progress->at == AT_TRIAL;
-    if (!is_elsewhere && (!progress->is_stale || progress->has_pieces)) return;
-    const real found = evaluate(context, is_elsewhere ? WORK(trial) : WORK(point) LANES_ARG);
-    progress->is_stale = is_elsewhere;
-    if (progress->at == AT_POINT && progress->iterations == 0u) {
-        progress->value = found;
-        if (!IS_FINITE(found)) progress->status = NOT_FINITE;
+    WHERE (is_elsewhere || (progress->is_stale && !progress->has_pieces)) {
+        const real found = evaluate(context, is_elsewhere ? WORK(trial) : WORK(point) LANES_ARG);
+        progress->is_stale = is_elsewhere;
+        if (progress->at == AT_POINT && progress->iterations == 0u) {
+            progress->value = found;
+            if (!IS_FINITE(found)) progress->status = NOT_FINITE;
+        }
+        bool is_accepted = false;
+        if (progress->at == AT_TRIAL) {
+            progress->at = AT_POINT;
+            is_accepted = accept_trial(progress, found, progress->promised);
+            progress->is_stale = !is_accepted;
+        }
+        WHERE (is_accepted) copy_params(context, WORK(trial), WORK(point) LANES_ARG);
     }
-    if (progress->at != AT_TRIAL) return;
-    progress->at = AT_POINT;
-    progress->is_stale = !accept_trial(progress, found, progress->promised);
-    if (!progress->is_stale) copy_params(context, WORK(trial), WORK(point) LANES_ARG);
 }
 
 // Returns true if the fit has ended. If only the variance is left, moves to that round.
@@ -325,20 +338,21 @@ FN bool is_over(PRIVATE Progress* progress, uint max_iterations, uint variance_p
 // must come before a step.
 FN bool take_pieces(const Context context, const Box box, PRIVATE Progress* progress LANES_PARAM) {
     differentiate(context, progress->at == AT_FLIPPED ? WORK(trial) : WORK(point), progress->exact LANES_ARG);
-    if (progress->at == AT_POINT) {
+    const uint at = progress->at;
+    bool is_ready = true;
+    WHERE (at == AT_POINT) {
         progress->n_flipped = flip_kinks(context, box LANES_ARG);
-        if (progress->n_flipped != R(0.0)) {
-            progress->at = AT_FLIPPED;
-            return false;
-        }
-    } else if (progress->at == AT_FLIPPED) {
+        is_ready = progress->n_flipped == R(0.0);
+        if (!is_ready) progress->at = AT_FLIPPED;
+    }
+    WHERE (at == AT_FLIPPED) {
         progress->at = AT_SETTLED;
         progress->is_stale = keep_flips(context LANES_ARG) != progress->n_flipped;
-        if (progress->is_stale) return false;
+        is_ready = !progress->is_stale;
     }
-    if (progress->at == AT_SETTLED) progress->at = AT_POINT;
-    progress->has_pieces = true;
-    return true;
+    if (is_ready && progress->at == AT_SETTLED) progress->at = AT_POINT;
+    progress->has_pieces = is_ready;
+    return is_ready;
 }
 
 // Takes a step to a trial point, or at the end solves for the column of the inverse with the
@@ -349,17 +363,17 @@ FN bool take_step(const Context context, const Box box, uint variance_param, PRI
     set_bounds(context, box, is_end ? variance_param : NONE LANES_ARG);
     const real damping = is_end ? R(0.0) : progress->exact ? progress->damping : MAX(progress->damping, LEAST_DAMPING);
     const uint found = bounded_step(context, box, damping, progress->exact, is_end LANES_ARG);
+    const bool is_refused = found == STEP_INDEFINITE || found == STEP_UNSETTLED;
     if (is_end) {
         if (found == STEP_FOUND && is_free(context, variance_param)) *variance = WORK(step)[variance_param];
-        return true;
-    }
-    if (found == STEP_INDEFINITE || found == STEP_UNSETTLED) {
+    } else if (is_refused) {
         refuse_matrix(progress, found == STEP_UNSETTLED);
-        return false;
     }
-    progress->promised = try_step(context, box, damping, found == STEP_AT_BOUND LANES_ARG);
-    progress->at = AT_TRIAL;
-    return false;
+    WHERE (!is_end && !is_refused) {
+        progress->promised = try_step(context, box, damping, found == STEP_AT_BOUND LANES_ARG);
+        progress->at = AT_TRIAL;
+    }
+    return is_end;
 }
 
 // Fits one data set from `params` (P), and writes the minimum there. A variance that does not exist
@@ -370,15 +384,14 @@ FN bool take_step(const Context context, const Box box, uint variance_param, PRI
 FN void fit_one(const Context context, const Box box, uint max_iterations, uint variance_param, GLOBAL real* params, GLOBAL real* result LANES_PARAM) {
     Progress progress = begin(context, box, params LANES_ARG);
     real variance = INF - INF;
-    while (true) {
+    bool is_done = false;
+    while (!is_done) {
         take_value(context, &progress LANES_ARG);
-        if (is_over(&progress, max_iterations, variance_param)) break;
-        if (!progress.has_pieces) {
-            // The yields may be those of the trial point.
-            if (progress.at == AT_END && progress.is_stale) continue;
-            if (!take_pieces(context, box, &progress LANES_ARG)) continue;
-        }
-        if (take_step(context, box, variance_param, &progress, &variance LANES_ARG)) break;
+        is_done = is_over(&progress, max_iterations, variance_param);
+        // The yields may be those of the trial point: then another round evaluates first.
+        bool is_ready = !is_done && (progress.has_pieces || progress.at != AT_END || !progress.is_stale);
+        WHERE (is_ready && !progress.has_pieces) is_ready = take_pieces(context, box, &progress LANES_ARG);
+        WHERE (is_ready) is_done = take_step(context, box, variance_param, &progress, &variance LANES_ARG);
     }
     copy_params(context, WORK(point), params LANES_ARG);
     if (LANE == 0u) {

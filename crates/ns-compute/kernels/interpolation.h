@@ -2,7 +2,7 @@
 // first and second derivatives. Formulas and codes as in ns_core::interpolate (CERN-OPEN-2012-016,
 // section 4.1).
 
-struct Jet {
+STRUCT(Jet) {
     real value, first, second;
 };
 

@@ -27,10 +27,10 @@ FN void take_item(PRIVATE Context* context, CONSTANT Task* task, const GLOBAL re
 KERNEL(nll)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN(uint, indices, 2), IN(real, reals, 3), IN(real, counts, 4), IN(real, aux, 5),
             IN(real, params, 6), OUT(real, values, 7), OUT(real, work, 8) LANES) {
     ENTER(shared);
-    Context context = context_of(&layout, indices, reals, work, shared LANES_ARG);
-    for (uint item = BLOCK; item < task.n_items; item += N_BLOCKS) {
-        take_item(&context, &task, reals, counts, aux, item);
-        const real value = evaluate(context, params + item * layout.n_params LANES_ARG);
+    Context context = context_of(layout, indices, reals, work, shared LANES_ARG);
+    for (uint item = BLOCK; item < task->n_items; item += N_BLOCKS) {
+        take_item(&context, task, reals, counts, aux, item);
+        const real value = evaluate(context, params + item * layout->n_params LANES_ARG);
         if (LANE == 0u) values[item] = value;
     }
 }
@@ -40,18 +40,18 @@ KERNEL(nll)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN(uint, ind
 KERNEL(nll_and_gradient)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN(uint, indices, 2), IN(real, reals, 3), IN(real, counts, 4),
                          IN(real, aux, 5), IN(real, params, 6), OUT(real, values, 7), OUT(real, gradients, 8), OUT(real, work, 9) LANES) {
     ENTER(shared);
-    Context context = context_of(&layout, indices, reals, work, shared LANES_ARG);
-    for (uint item = BLOCK; item < task.n_items; item += N_BLOCKS) {
-        take_item(&context, &task, reals, counts, aux, item);
-        const GLOBAL real* x = params + item * layout.n_params;
+    Context context = context_of(layout, indices, reals, work, shared LANES_ARG);
+    for (uint item = BLOCK; item < task->n_items; item += N_BLOCKS) {
+        take_item(&context, task, reals, counts, aux, item);
+        const GLOBAL real* x = params + item * layout->n_params;
         const real value = evaluate(context, x LANES_ARG);
         fill_jacobian(context, x LANES_ARG);
         BARRIER();
         fill_gradient(context, x LANES_ARG);
         BARRIER();
         if (LANE == 0u) values[item] = value;
-        for (uint i = LANE; i < layout.n_params; i += N_LANES)
-            gradients[item * layout.n_params + i] = IS_FINITE(value) ? WORK(gradient)[i] : R(0.0);
+        for (uint i = LANE; i < layout->n_params; i += N_LANES)
+            gradients[item * layout->n_params + i] = IS_FINITE(value) ? WORK(gradient)[i] : R(0.0);
         BARRIER();
     }
 }
@@ -62,10 +62,10 @@ KERNEL(nll_and_gradients)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1)
                           IN(real, aux, 5), IN(real, constants, 6), IN(real, params, 7), OUT(real, values, 8), OUT(real, gradients, 9),
                           OUT(real, by_inputs, 10), OUT(real, work, 11) LANES) {
     ENTER(shared);
-    Context context = context_of(&layout, indices, reals, work, shared LANES_ARG);
-    for (uint item = BLOCK; item < task.n_items; item += N_BLOCKS) {
-        take_item(&context, &task, reals, counts, aux, item);
-        const GLOBAL real* x = params + item * task.point_step;
+    Context context = context_of(layout, indices, reals, work, shared LANES_ARG);
+    for (uint item = BLOCK; item < task->n_items; item += N_BLOCKS) {
+        take_item(&context, task, reals, counts, aux, item);
+        const GLOBAL real* x = params + item * task->point_step;
         const real value = evaluate(context, x LANES_ARG);
         fill_jacobian(context, x LANES_ARG);
         BARRIER();
@@ -73,10 +73,10 @@ KERNEL(nll_and_gradients)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1)
         BARRIER();
         const bool is_inside = IS_FINITE(value);
         if (LANE == 0u) values[item] = value + constants[0];
-        for (uint i = LANE; i < layout.n_params; i += N_LANES)
-            gradients[item * layout.n_params + i] = is_inside ? WORK(gradient)[i] : INF - INF;
-        for (uint i = LANE; i < layout.n_inputs; i += N_LANES)
-            by_inputs[item * layout.n_inputs + i] = is_inside ? input_derivative(context, x, i) : INF - INF;
+        for (uint i = LANE; i < layout->n_params; i += N_LANES)
+            gradients[item * layout->n_params + i] = is_inside ? WORK(gradient)[i] : INF - INF;
+        for (uint i = LANE; i < layout->n_inputs; i += N_LANES)
+            by_inputs[item * layout->n_inputs + i] = is_inside ? input_derivative(context, x, i) : INF - INF;
         BARRIER();
     }
 }
@@ -87,13 +87,13 @@ KERNEL(set_templates)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN
                       OUT(real, tables, 5), OUT(real, verdicts, 6) LANES) {
     ENTER(shared);
     Context context;
-    context.layout = &layout;
+    context.layout = layout;
     context.indices = indices;
     context.reals = context.counts = context.aux = reals;
     context.shared = shared;
-    for (uint row = BLOCK; row < task.n_rows; row += N_BLOCKS) {
-        context.work = tables + row * layout.n_row_reals;
-        const GLOBAL real* own = inputs + row * layout.n_inputs;
+    for (uint row = BLOCK; row < task->n_rows; row += N_BLOCKS) {
+        context.work = tables + row * layout->n_row_reals;
+        const GLOBAL real* own = inputs + row * layout->n_inputs;
         set_tables(context, own LANES_ARG);
         const uint refused = first_refused(context, own LANES_ARG);
         if (LANE == 0u) verdicts[row] = real(refused);
@@ -105,16 +105,16 @@ KERNEL(set_templates)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN
 KERNEL(newton)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN(uint, indices, 2), IN(real, reals, 3), IN(real, counts, 4),
                IN(real, aux, 5), IN(real, domain, 6), IN(real, params, 7), OUT(real, steps, 8), OUT(real, work, 9) LANES) {
     ENTER(shared);
-    Context context = context_of(&layout, indices, reals, work, shared LANES_ARG);
-    for (uint item = BLOCK; item < task.n_items; item += N_BLOCKS) {
-        take_item(&context, &task, reals, counts, aux, item);
-        const Box box = box_of(domain, layout.n_params, item * task.fixed_step);
-        copy_params(context, params + item * layout.n_params, WORK(point) LANES_ARG);
+    Context context = context_of(layout, indices, reals, work, shared LANES_ARG);
+    for (uint item = BLOCK; item < task->n_items; item += N_BLOCKS) {
+        take_item(&context, task, reals, counts, aux, item);
+        const Box box = box_of(domain, layout->n_params, item * task->fixed_step);
+        copy_params(context, params + item * layout->n_params, WORK(point) LANES_ARG);
         const real value = evaluate(context, WORK(point) LANES_ARG);
-        differentiate(context, WORK(point), task.exact != 0u LANES_ARG);
+        differentiate(context, WORK(point), task->exact != 0u LANES_ARG);
         set_bounds(context, box, NONE LANES_ARG);
-        const bool done = newton_step(context, R(0.0), task.exact != 0u LANES_ARG) && IS_FINITE(value);
-        for (uint i = LANE; i < layout.n_params; i += N_LANES) steps[item * layout.n_params + i] = done ? WORK(step)[i] : INF - INF;
+        const bool done = newton_step(context, R(0.0), task->exact != 0u LANES_ARG) && IS_FINITE(value);
+        for (uint i = LANE; i < layout->n_params; i += N_LANES) steps[item * layout->n_params + i] = done ? WORK(step)[i] : INF - INF;
         BARRIER();
     }
 }
@@ -123,10 +123,10 @@ KERNEL(newton)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN(uint, 
 KERNEL(fit)(CONSTANTS(Layout, layout, 0), CONSTANTS(Task, task, 1), IN(uint, indices, 2), IN(real, reals, 3), IN(real, counts, 4), IN(real, aux, 5),
             IN(real, domain, 6), OUT(real, params, 7), OUT(real, results, 8), OUT(real, work, 9) LANES) {
     ENTER(shared);
-    Context context = context_of(&layout, indices, reals, work, shared LANES_ARG);
-    for (uint item = BLOCK; item < task.n_items; item += N_BLOCKS) {
-        take_item(&context, &task, reals, counts, aux, item);
-        const Box box = box_of(domain, layout.n_params, item * task.fixed_step);
-        fit_one(context, box, task.max_iterations, task.variance_param, params + item * layout.n_params, results + item * RESULT_SIZE LANES_ARG);
+    Context context = context_of(layout, indices, reals, work, shared LANES_ARG);
+    for (uint item = BLOCK; item < task->n_items; item += N_BLOCKS) {
+        take_item(&context, task, reals, counts, aux, item);
+        const Box box = box_of(domain, layout->n_params, item * task->fixed_step);
+        fit_one(context, box, task->max_iterations, task->variance_param, params + item * layout->n_params, results + item * RESULT_SIZE LANES_ARG);
     }
 }

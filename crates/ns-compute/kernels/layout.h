@@ -2,7 +2,7 @@
 
 // Sizes and rules of a model, the offsets of its tables, and those of a block's working memory
 // (`work_`).
-struct Layout {
+STRUCT(Layout) {
     uint n_params;  // P
     uint n_bins;  // B
     uint n_channels;  // C
@@ -118,7 +118,7 @@ struct Layout {
 };
 
 // What a launch does with a batch of items.
-struct Task {
+STRUCT(Task) {
     uint n_items;  // number of items
     uint counts_step;  // from one item's event counts to the next one's, 0 if they share them
     uint aux_step;  // from one item's auxiliary data to the next one's, 0 if they share them

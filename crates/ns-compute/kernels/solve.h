@@ -256,9 +256,10 @@ FN void assemble_globals(const Context context, real damping, bool exact LANES_P
 // Columns are divided by the roots of their pivots at the end: no column is read and written
 // between two barriers.
 FN bool factor_diagonal(SHARED real* block, uint size LANES_PARAM) {
-    for (uint k = 0u; k < size; ++k) {
+    bool is_positive = true;
+    for (uint k = 0u; k < size && is_positive; ++k) {
         const real pivot = block[k * PANEL + k];
-        if (!(pivot > R(0.0)) || !IS_FINITE(pivot)) return false;
+        is_positive = pivot > R(0.0) && IS_FINITE(pivot);
         const real weight = R(1.0) / pivot;
         for (uint item = LANE; item < PANEL * PANEL; item += N_LANES) {
             const uint i = item / PANEL;
@@ -275,7 +276,7 @@ FN bool factor_diagonal(SHARED real* block, uint size LANES_PARAM) {
     BARRIER();
     for (uint i = LANE; i < size; i += N_LANES) block[i * PANEL + i] = SQRT(block[i * PANEL + i]);
     BARRIER();
-    return true;
+    return is_positive;
 }
 
 // Replaces the rows below a panel's diagonal block by their part of the factor, and keeps a
@@ -308,8 +309,7 @@ FN void update_rest(const Context context, uint start, uint size LANES_PARAM) {
     const uint panel_stride = context.layout->panel_stride;
     const uint n = context.layout->n_global;
     const uint first = start + size;
-    if (first >= n) return;
-    const uint n_tiles = (n + 1u - first + TILE - 1u) / TILE;
+    const uint n_tiles = first < n ? (n + 1u - first + TILE - 1u) / TILE : 0u;
     for (uint tile = LANE; tile < n_tiles * (n_tiles + 1u) / 2u; tile += N_LANES) {
         const uint tile_row = triangle_row(tile);
         const uint i = first + TILE * tile_row;
@@ -333,7 +333,8 @@ FN bool factor_globals(const Context context LANES_PARAM) {
     const uint n = context.layout->n_global;
     const uint stride = context.layout->matrix_stride;
     SHARED real* block = context.shared + 2u * N_LANES;
-    for (uint start = 0u; start < n; start += PANEL) {
+    bool is_positive = true;
+    for (uint start = 0u; start < n && is_positive; start += PANEL) {
         const uint size = n - start < PANEL ? n - start : PANEL;
         for (uint item = LANE; item < PANEL * PANEL; item += N_LANES) {
             const uint i = item / PANEL;
@@ -341,16 +342,18 @@ FN bool factor_globals(const Context context LANES_PARAM) {
             if (i < size && j <= i) block[item] = WORK(matrix)[(start + i) * stride + start + j];
         }
         BARRIER();
-        if (!factor_diagonal(block, size LANES_ARG)) return false;
-        for (uint item = LANE; item < PANEL * PANEL; item += N_LANES) {
-            const uint i = item / PANEL;
-            const uint j = item % PANEL;
-            if (i < size && j <= i) WORK(matrix)[(start + i) * stride + start + j] = block[item];
+        is_positive = factor_diagonal(block, size LANES_ARG);
+        WHERE (is_positive) {
+            for (uint item = LANE; item < PANEL * PANEL; item += N_LANES) {
+                const uint i = item / PANEL;
+                const uint j = item % PANEL;
+                if (i < size && j <= i) WORK(matrix)[(start + i) * stride + start + j] = block[item];
+            }
+            solve_panel(context, block, start, size LANES_ARG);
+            update_rest(context, start, size LANES_ARG);
         }
-        solve_panel(context, block, start, size LANES_ARG);
-        update_rest(context, start, size LANES_ARG);
     }
-    return true;
+    return is_positive;
 }
 
 // Solves the second triangle for the step of the global parameters, in panels from the last one on.
@@ -421,11 +424,15 @@ FN void spread_step(const Context context LANES_PARAM) {
 // Computes the step (H + damping * scale)^-1 rhs of the free parameters. Returns true if the matrix
 // is positive definite.
 FN bool newton_step(const Context context, real damping, bool exact LANES_PARAM) {
-    if (!factor_locals(context, damping LANES_ARG)) return false;
-    eliminate_locals(context LANES_ARG);
-    assemble_globals(context, damping, exact LANES_ARG);
-    if (!factor_globals(context LANES_ARG)) return false;
-    solve_globals(context LANES_ARG);
-    spread_step(context LANES_ARG);
-    return true;
+    bool is_positive = factor_locals(context, damping LANES_ARG);
+    WHERE (is_positive) {
+        eliminate_locals(context LANES_ARG);
+        assemble_globals(context, damping, exact LANES_ARG);
+        is_positive = factor_globals(context LANES_ARG);
+        WHERE (is_positive) {
+            solve_globals(context LANES_ARG);
+            spread_step(context LANES_ARG);
+        }
+    }
+    return is_positive;
 }

@@ -4,12 +4,12 @@
 
 // The conditions on a polynomial at +-1: the even and the odd part of value, derivative (even: half
 // the difference of the two) and curvature.
-struct Ends {
+STRUCT(Ends) {
     real even_value, odd_value, even_derivative, odd_derivative, even_curve, odd_curve;
 };
 
 // Coefficients of alpha^1 ... alpha^6.
-struct Sextic {
+STRUCT(Sextic) {
     real a1, a2, a3, a4, a5, a6;
 };
 

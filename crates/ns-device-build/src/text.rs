@@ -23,7 +23,7 @@
 //! }
 //! assert_eq!(
 //!     fields::ScaleLayout(),
-//!     "// What is scaled.\nstruct ScaleLayout {\n    uint n;  // how many there are\n    real factor;  // what they are multiplied with\n};\n"
+//!     "// What is scaled.\nSTRUCT(ScaleLayout) {\n    uint n;  // how many there are\n    real factor;  // what they are multiplied with\n};\n"
 //! );
 //! assert_eq!(fields::numbers(), "#define WIDTH 8u // numbers of a row\n");
 //! ```
@@ -39,7 +39,7 @@ macro_rules! constants {
         pub(crate) fn $name() -> String {
             let mut text = String::new();
             $(text += &format!("//{}\n", $about);)*
-            text += concat!("struct ", stringify!($name), " {\n");
+            text += concat!("STRUCT(", stringify!($name), ") {\n");
             $(
                 let of_field = concat!($(stringify!($type),)? "");
                 let of_field = if of_field.is_empty() { "uint" } else { of_field };

@@ -45,7 +45,7 @@ KERNEL(broken_unwritten)(OUT(real, out, 0) LANES) {
 KERNEL(broken_sum)(CONSTANTS(SelfTestLayout, layout, 0), IN(real, values, 1), OUT(real, sums, 2) LANES) {
     ENTER(shared);
     real sum = R(0.0);
-    for (uint i = LANE; i < layout.n; i += N_LANES) sum += values[BLOCK * layout.n + i];
+    for (uint i = LANE; i < layout->n; i += N_LANES) sum += values[BLOCK * layout->n + i];
     for (uint mask = WARP / 2; mask > 0; mask /= 2) sum += SHUFFLE_XOR(sum, mask);
     if (LANE % WARP == 0) shared[LANE / WARP] = sum;
     real total = R(0.0);

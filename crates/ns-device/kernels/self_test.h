@@ -4,7 +4,7 @@
 // Each kernel writes numbers whose right values the host computes in double precision
 // (src/self_test.rs).
 
-struct SelfTestLayout {
+STRUCT(SelfTestLayout) {
     uint n, columns;
 };
 
@@ -24,7 +24,7 @@ FN real self_test_block_sum(SHARED real* partial, real value LANES_PARAM) {
 KERNEL(self_test_sum)(CONSTANTS(SelfTestLayout, layout, 0), IN(real, values, 1), OUT(real, sums, 2) LANES) {
     ENTER(shared);
     real sum = R(0.0);
-    for (uint i = LANE; i < layout.n; i += N_LANES) sum += values[BLOCK * layout.n + i];
+    for (uint i = LANE; i < layout->n; i += N_LANES) sum += values[BLOCK * layout->n + i];
     sum = self_test_block_sum(shared, sum LANES_ARG);
     if (LANE == 0) sums[BLOCK] = sum;
 }
@@ -34,12 +34,12 @@ KERNEL(self_test_sum)(CONSTANTS(SelfTestLayout, layout, 0), IN(real, values, 1),
 KERNEL(self_test_product)(CONSTANTS(SelfTestLayout, layout, 0), IN(real, matrix, 1), IN(real, vector, 2),
                           OUT(real, product, 3) LANES) {
     ENTER(shared);
-    for (uint column = LANE; column < layout.columns; column += N_LANES) shared[column] = vector[column];
+    for (uint column = LANE; column < layout->columns; column += N_LANES) shared[column] = vector[column];
     BARRIER();
-    for (uint row = BLOCK * N_LANES + LANE; row < layout.n; row += N_LANES * N_BLOCKS) {
+    for (uint row = BLOCK * N_LANES + LANE; row < layout->n; row += N_LANES * N_BLOCKS) {
         real sum = R(0.0);
-        for (uint column = 0; column < layout.columns; ++column)
-            sum = FMA(matrix[row * layout.columns + column], shared[column], sum);
+        for (uint column = 0; column < layout->columns; ++column)
+            sum = FMA(matrix[row * layout->columns + column], shared[column], sum);
         product[row] = sum;
     }
 }
@@ -48,12 +48,12 @@ TABLE(real, SELF_TEST_SIGNS)[2] = {R(1.0), R(-1.0)};
 
 FN real self_test_sign(CONSTANT real* signs, real x) { return signs[SIGN_BIT(x) ? 1 : 0]; }
 
-FN uint self_test_at(CONSTANT SelfTestLayout& layout, uint row, uint i) { return row * layout.n + i; }
+FN uint self_test_at(CONSTANT SelfTestLayout* layout, uint row, uint i) { return row * layout->n + i; }
 
 // values (8 x n): each function at each x (n, all positive).
 KERNEL(self_test_functions)(CONSTANTS(SelfTestLayout, layout, 0), IN(real, x, 1), OUT(real, values, 2) LANES) {
     ENTER(shared);
-    for (uint i = BLOCK * N_LANES + LANE; i < layout.n; i += N_LANES * N_BLOCKS) {
+    for (uint i = BLOCK * N_LANES + LANE; i < layout->n; i += N_LANES * N_BLOCKS) {
         values[self_test_at(layout, 0, i)] = LN(x[i]);
         values[self_test_at(layout, 1, i)] = EXP(-x[i]);
         values[self_test_at(layout, 2, i)] = SQRT(x[i]);
@@ -97,7 +97,7 @@ KERNEL(self_test_visibility)(CONSTANTS(SelfTestLayout, layout, 0), OUT(real, tra
     GLOBAL real* mine = trace + BLOCK * N_LANES;
     mine[LANE] = real(LANE);
     BARRIER();
-    for (uint round = 0; round < layout.n; ++round) {
+    for (uint round = 0; round < layout->n; ++round) {
         const real next = mine[(LANE + 1) % N_LANES];
         BARRIER();
         mine[LANE] = next + R(1.0);

@@ -13,6 +13,8 @@ pub enum Backend {
     Cuda,
     /// Apple GPUs.
     Metal,
+    /// Devices with an OpenCL driver, found at run time: GPUs of AMD and Intel, processors.
+    OpenCl,
     /// The host, lanes as fibers or threads. For tests.
     Emulated,
 }
@@ -28,7 +30,7 @@ struct Description {
 
 impl Backend {
     /// Every backend, in the order in which they are listed and preferred.
-    pub const ALL: [Backend; 3] = [Backend::Cuda, Backend::Metal, Backend::Emulated];
+    pub const ALL: [Backend; 4] = [Backend::Cuda, Backend::Metal, Backend::OpenCl, Backend::Emulated];
 
     fn description(self) -> Description {
         match self {
@@ -45,6 +47,13 @@ impl Backend {
                 requirement: "macOS",
                 precision: Precision::Single,
                 is_built: cfg!(all(feature = "metal", target_os = "macos")),
+            },
+            Backend::OpenCl => Description {
+                name: "opencl",
+                devices: "AMD or Intel GPU, or a processor with an OpenCL driver",
+                requirement: "an OpenCL driver of version 1.2 or later",
+                precision: Precision::Double,
+                is_built: cfg!(feature = "opencl"),
             },
             Backend::Emulated => Description {
                 name: "emulated",

@@ -1,6 +1,7 @@
 //! Counts launches and copies, which prove that a device, and not the host, computed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// The work of a device since it was opened, or since the counters were reset.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -19,6 +20,9 @@ pub struct DeviceCounters {
     pub download_bytes: u64,
     /// Waits of the host for the device, without those of downloads.
     pub synchronizations: u64,
+    /// Nanoseconds that the device spent in kernels which the host has waited for, by the device's
+    /// clock; 0 on backends that do not measure it (all but OpenCL).
+    pub kernel_nanoseconds: u64,
 }
 
 /// The counters of an open device.
@@ -31,6 +35,7 @@ pub(crate) struct AtomicCounters {
     downloads: AtomicU64,
     download_bytes: AtomicU64,
     synchronizations: AtomicU64,
+    kernel_nanoseconds: AtomicU64,
 }
 
 impl AtomicCounters {
@@ -53,6 +58,10 @@ impl AtomicCounters {
         self.synchronizations.fetch_add(1, Ordering::Relaxed);
     }
 
+    pub(crate) fn kernel_time(&self, time: Duration) {
+        self.kernel_nanoseconds.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
+    }
+
     pub(crate) fn read(&self) -> DeviceCounters {
         self.each(|counter| counter.load(Ordering::Relaxed))
     }
@@ -71,6 +80,7 @@ impl AtomicCounters {
             downloads: get(&self.downloads),
             download_bytes: get(&self.download_bytes),
             synchronizations: get(&self.synchronizations),
+            kernel_nanoseconds: get(&self.kernel_nanoseconds),
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     Backend, Buffer, BufferItem, DeviceCounters, DeviceError, DeviceMemory, DeviceProperties, Kernel, KernelArgument,
     KernelModule, LaunchDims, LaunchLimit,
 };
-use crate::{Precision, WARP, cuda, emulated, metal, self_test};
+use crate::{Precision, WARP, cuda, emulated, metal, opencl, self_test};
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -116,6 +116,7 @@ impl Device {
         let OpenedDevice { driver, properties, precision } = match backend {
             Backend::Cuda => cuda::open(index, options)?,
             Backend::Metal => metal::open(index, options)?,
+            Backend::OpenCl => opencl::open(index, options)?,
             Backend::Emulated => emulated::open(index, options)?,
         };
         let shared = DeviceState {
@@ -232,6 +233,14 @@ impl Device {
         self.shared.loaded(kernel.module(), kernel.name()).map(|_| ())
     }
 
+    /// Returns the largest number of lanes, in whole warps, of a block of this kernel; compiles its
+    /// module as the first launch would.
+    pub fn max_lanes(&self, kernel: impl Kernel) -> Result<u32, DeviceError> {
+        self.shared.is_sound()?;
+        let loaded = self.shared.loaded(kernel.module(), kernel.name())?;
+        Ok(loaded.max_lanes.min(self.shared.properties.limits.lanes) / WARP * WARP)
+    }
+
     /// Waits for all work submitted so far.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.shared.is_sound()?;
@@ -248,11 +257,13 @@ impl Device {
 
     /// Returns the counters of its work.
     pub fn counters(&self) -> DeviceCounters {
+        self.shared.counting.kernel_time(self.shared.driver.take_kernel_time());
         self.shared.counting.read()
     }
 
     /// Sets the counters to zero and returns their values before.
     pub fn reset_counters(&self) -> DeviceCounters {
+        self.shared.counting.kernel_time(self.shared.driver.take_kernel_time());
         self.shared.counting.reset()
     }
 

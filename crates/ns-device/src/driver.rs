@@ -56,7 +56,12 @@ pub(crate) struct OpenedDevice {
 #[derive(Debug, Clone)]
 pub(crate) struct LoadedKernel {
     #[cfg_attr(
-        not(any(feature = "cuda", feature = "emulated", all(feature = "metal", target_os = "macos"))),
+        not(any(
+            feature = "cuda",
+            feature = "emulated",
+            feature = "opencl",
+            all(feature = "metal", target_os = "macos")
+        )),
         expect(dead_code, reason = "no backend is built in that would read it")
     )]
     pub(crate) handle: Handle,
@@ -110,4 +115,9 @@ pub(crate) trait Driver: Send + Sync {
     fn record(&self) -> Result<Handle, DriverError>;
     fn elapsed(&self, from: Handle, to: Handle) -> Result<Duration, DriverError>;
     fn forget(&self, event: Handle);
+    /// Returns the time that the device spent in kernels since this was last called, as far as the
+    /// host has waited for them; zero where it is not measured.
+    fn take_kernel_time(&self) -> Duration {
+        Duration::ZERO
+    }
 }

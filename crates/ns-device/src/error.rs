@@ -20,8 +20,10 @@ pub enum DeviceError {
         backend: Backend,
     },
     /// The backend is built in, but its driver is not installed.
-    #[error("no NVIDIA driver was found{}", .detail.as_ref().map(|detail| format!(" ({detail})")).unwrap_or_default())]
+    #[error("no {} driver was found{}", maker(*backend), .detail.as_ref().map(|detail| format!(" ({detail})")).unwrap_or_default())]
     NoDriver {
+        /// The backend.
+        backend: Backend,
         /// The message of the driver's library, if any.
         detail: Option<String>,
     },
@@ -60,6 +62,18 @@ pub enum DeviceError {
     NoPrecision {
         /// The backend.
         backend: Backend,
+        /// The requested precision.
+        precision: Precision,
+    },
+    /// This device, unlike others of its backend, does not compute in this precision.
+    #[error("{backend} device {index} ({name}) does not compute in {precision}")]
+    DeviceLacksPrecision {
+        /// The backend.
+        backend: Backend,
+        /// Its number.
+        index: usize,
+        /// Its name.
+        name: String,
         /// The requested precision.
         precision: Precision,
     },
@@ -176,6 +190,11 @@ pub enum DeviceError {
     },
 }
 
+/// Returns the word for a backend's drivers.
+fn maker(backend: Backend) -> &'static str {
+    if backend == Backend::OpenCl { "OpenCL" } else { "NVIDIA" }
+}
+
 fn no_device(backend: Backend, index: usize, n_devices: usize) -> String {
     match n_devices {
         0 => format!("no {backend} device was found"),
@@ -188,9 +207,16 @@ impl DeviceError {
     /// Returns one line of advice, or `None`.
     pub fn hint(&self) -> Option<String> {
         match self {
+            DeviceError::NotBuilt { backend: Backend::OpenCl } => Some("rebuild with `--features gpu`".to_owned()),
             DeviceError::NotBuilt { backend } => Some(format!("rebuild with `--features {backend}`")),
             DeviceError::NotHere { .. } => Some("the backend of NVIDIA's GPUs is `cuda`".to_owned()),
+            DeviceError::NoDriver { backend: Backend::OpenCl, .. } => {
+                Some("`clinfo` should list the device; Debian has `ocl-icd-libopencl1` and drivers".to_owned())
+            }
             DeviceError::NoDriver { .. } => Some("`nvidia-smi` should list the GPU".to_owned()),
+            DeviceError::NoDevice { backend: Backend::OpenCl, n_devices: 0, .. } => {
+                Some("the backends of NVIDIA's and Apple's GPUs are `cuda` and `metal`".to_owned())
+            }
             DeviceError::Compile { detail, .. } if detail.contains("UNSUPPORTED_PTX_VERSION") => {
                 Some("the kernels need an NVIDIA driver of version 525 or later".to_owned())
             }

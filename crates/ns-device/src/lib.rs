@@ -3,7 +3,7 @@
 //!
 //! A client writes kernels once, in the dialect of `kernels/dialect.h`, describes them in a
 //! [`KernelModule`], names them by an enum that implements [`Kernel`], and launches them on a
-//! [`Device`] with [`Buffer`]s. The same text runs on CUDA, on Metal, and on the host, where tests
+//! [`Device`] with [`Buffer`]s. The same text runs on CUDA, on Metal, on OpenCL, and on the host, where tests
 //! emulate a device that enforces the rules of the dialect. The obvious alternatives are one
 //! library per vendor, which would mean writing every kernel several times, or a portable layer
 //! such as WebGPU, which has no double precision. This crate is small because it knows nothing of
@@ -64,7 +64,7 @@
 //!
 //! # Features
 //!
-//! Backends are features: `cuda`, `metal` (macOS only) and `emulated` (tests). A build without a
+//! Backends are features: `cuda`, `metal` (macOS only), `opencl` and `emulated` (tests). A build without a
 //! backend reports that, and never uses another device than the requested one.
 
 mod backend;
@@ -79,6 +79,7 @@ mod external;
 mod item;
 mod kernel;
 mod metal;
+mod opencl;
 mod pool;
 mod probe;
 mod self_test;

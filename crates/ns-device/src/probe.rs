@@ -1,6 +1,6 @@
 //! Lists devices with their problems, and the reasons why backends have none.
 
-use crate::{Backend, Device, DeviceError, DeviceProperties, cuda, emulated, metal, self_test};
+use crate::{Backend, Device, DeviceError, DeviceProperties, cuda, emulated, metal, opencl, self_test};
 use std::fmt;
 
 /// A device, or a backend that has none.
@@ -69,6 +69,7 @@ fn of_backend(backend: Backend) -> Vec<ProbedDevice> {
     let found = match backend {
         Backend::Cuda => cuda::found(),
         Backend::Metal => metal::found(),
+        Backend::OpenCl => opencl::found(),
         Backend::Emulated => emulated::found(),
     };
     let nothing = |problem| vec![ProbedDevice { backend, index: 0, properties: None, problem: Some(problem) }];

@@ -28,6 +28,8 @@ static MODULE: KernelModule = KernelModule {
     ptx_f32: Some(include_str!("../../kernels/transformer.f32.ptx")),
     // Put together by the build script in the order of kernels/all.h.
     source: Some(include_str!(concat!(env!("OUT_DIR"), "/transformer.metal"))),
+    // Formats of weights are templates.
+    is_c: false,
     emulated: emulated_kernels![
         embedding,
         rmsnorm,

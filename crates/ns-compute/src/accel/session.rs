@@ -354,7 +354,9 @@ impl DeviceSession {
         let BlockMemory { blocks, mut numbers } = self.room(task.n_items)?;
         let Self { device, layout, indices, reals, lanes, batch, .. } = self;
         let reals = batch.as_ref().map_or(&*reals, |batch| &batch.tables);
-        let lanes = *lanes;
+        // Some devices have fewer lanes for a kernel that needs many registers; a power of two.
+        let most = 1 << device.max_lanes(kernel)?.max(1).ilog2();
+        let lanes = most.min(*lanes);
         let shared_reals = 2 * lanes + (PANEL * PANEL) as u32;
         let grid = LaunchDims { blocks, lanes, shared_reals };
         let (layout, task) = (layout.words(), task.words());

@@ -65,12 +65,12 @@ fn count() -> Result<usize, DeviceError> {
     // SAFETY: opens the driver's library and closes it; its initialisers are as safe as using it
     // is.
     if !unsafe { sys::is_culib_present() } {
-        return Err(DeviceError::NoDriver { detail: None });
+        return Err(DeviceError::NoDriver { backend: Backend::Cuda, detail: None });
     }
     match result::init().and_then(|()| result::device::get_count()) {
         Ok(n_devices) => Ok(usize::try_from(n_devices).unwrap_or(0)),
         Err(CudaError(sys::CUresult::CUDA_ERROR_NO_DEVICE)) => Ok(0),
-        Err(error) => Err(DeviceError::NoDriver { detail: Some(words(error)) }),
+        Err(error) => Err(DeviceError::NoDriver { backend: Backend::Cuda, detail: Some(words(error)) }),
     }
 }
 

@@ -57,10 +57,12 @@ static MODULE: KernelModule = KernelModule {
     ptx_f64: Some(include_str!("../../kernels/self_test.f64.ptx")),
     ptx_f32: None,
     source: None,
+    is_c: false,
     emulated: &[],
 };
 static BAD: KernelModule = KernelModule { name: "bad", ptx_f64: Some("nonsense"), ..EMPTY };
-const EMPTY: KernelModule = KernelModule { name: "empty", ptx_f64: None, ptx_f32: None, source: None, emulated: &[] };
+const EMPTY: KernelModule =
+    KernelModule { name: "empty", ptx_f64: None, ptx_f32: None, source: None, is_c: false, emulated: &[] };
 
 #[derive(Debug, Clone, Copy)]
 struct Named(&'static KernelModule, &'static str);

@@ -12,6 +12,7 @@ static BROKEN: KernelModule = KernelModule {
     ptx_f64: None,
     ptx_f32: None,
     source: None,
+    is_c: false,
     emulated: ns_device::emulated_kernels![
         broken_barrier,
         broken_end,
@@ -244,6 +245,7 @@ fn counters_count_what_was_done() {
     sum(&device, Broken::RightSum);
     device.synchronize().expect("sound");
     let expected = DeviceCounters {
+        kernel_nanoseconds: 0,
         launches: 1,
         blocks: 3,
         uploads: 1,

@@ -1,8 +1,8 @@
 //! The likelihood kernels on the emulated device against the CPU, in double and in single
 //! precision, within `testdata/parity.json`.
 //!
-//! `NEXTSTAT_TEST_DEVICE=cuda` (or `metal`), in a build with that feature, tries a real one
-//! instead.
+//! `NEXTSTAT_TEST_DEVICE=cuda` (or `metal`, or `opencl`), in a build with that feature, tries a
+//! real one instead, in every precision that it has the kernels in.
 
 mod ensembles;
 mod fits;
@@ -62,7 +62,13 @@ fn devices() -> Vec<TestDevice> {
         return vec![tested(emulated(Precision::Double)), tested(emulated(Precision::Single))];
     };
     let real = real.parse::<Backend>().unwrap_or_else(|error| panic!("NEXTSTAT_TEST_DEVICE: {error}"));
-    vec![tested(Device::open(real, 0).unwrap_or_else(|error| panic!("{error}")))]
+    // CUDA's kernels are compiled in double precision only, and Metal has none.
+    let precisions = if real == Backend::OpenCl { &[None, Some(Precision::Single)][..] } else { &[None] };
+    let opened = |&precision: &Option<Precision>| {
+        let options = OpenOptions { precision, ..OpenOptions::default() };
+        Device::open_with(real, 0, &options).unwrap_or_else(|error| panic!("{error}"))
+    };
+    precisions.iter().map(opened).map(tested).collect()
 }
 
 fn bits(values: &[f64]) -> Vec<u64> {
