@@ -25,6 +25,8 @@ class KernelModule:
     emulated: str = "emulated.cpp"
     # Tests whose launches are recorded and replayed under sanitizers: arguments of `cargo test`.
     record: tuple[str, ...] = ()
+    # Whether OpenCL C can read it, which has no templates: `is_c` of the module in Rust.
+    is_c: bool = True
     # More options for NVRTC, or others: `--fmad=true` where products and sums may be fused.
     options: tuple[str, ...] = ()
 
@@ -69,6 +71,7 @@ MODULES = (
         headers=included("torchless/kernels/all.h"),
         # Single precision, as weights and caches are.
         precisions=("f32",),
+        is_c=False,
         record=("-p", "torchless", "--test", "torchless", "--", "recorded_for_the_sanitizers"),
     ),
 )
