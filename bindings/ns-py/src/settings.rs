@@ -6,7 +6,7 @@ use nextstat::regions::Regions;
 use nextstat::settings::Start;
 use nextstat::{Analysis, DataSource, Settings, YieldPropagation};
 use ns_core::Model;
-use ns_device::Backend;
+use ns_device::DeviceName;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
@@ -97,7 +97,7 @@ fn read(py: Python<'_>, model: &Model, settings: &Bound<'_, PyDict>) -> PyResult
         multi_start: multi_start.map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
         seed: item(settings, "seed")?.map_or(Ok(0), |seed| count(py, "seed", &seed, 0))?,
         threads: Some(threads(py, item(settings, "threads")?.as_ref())?),
-        device: item(settings, "device")?.map(|name| backend(&name)).transpose()?,
+        device: item(settings, "device")?.map(|name| device(&name)).transpose()?,
     })
 }
 
@@ -149,7 +149,7 @@ fn hidden_bins(py: Python<'_>, wanted: HiddenWanted) -> PyResult<Vec<bool>> {
     found.map_err(|problem| error::settings(py, &problem))
 }
 
-fn backend(name: &Bound<'_, PyAny>) -> PyResult<Backend> {
+fn device(name: &Bound<'_, PyAny>) -> PyResult<DeviceName> {
     let name: String = name.extract()?;
     name.parse().map_err(|_| error::unknown_device(&name))
 }

@@ -11,7 +11,7 @@ use crate::{CompiledModel, Error};
 use ns_compute::CpuLikelihood;
 use ns_core::likelihood::diagnose;
 use ns_core::{Data, Likelihood, Model};
-use ns_device::Backend;
+use ns_device::{Backend, DeviceName};
 use ns_inference::minimize::Domain;
 use ns_inference::monitor::Monitor;
 use ns_inference::options::domain_and_start;
@@ -73,7 +73,7 @@ struct MaskedModel {
 /// A device that is opened when a procedure first needs it.
 #[derive(Debug)]
 struct LazyDevice {
-    backend: Backend,
+    name: DeviceName,
     opened: OnceLock<OnDevice>,
 }
 
@@ -82,7 +82,7 @@ impl LazyDevice {
         if let Some(device) = self.opened.get() {
             return Ok(device);
         }
-        let device = OnDevice::of(model.session(self.backend)?);
+        let device = OnDevice::of(model.session(self.name)?);
         Ok(self.opened.get_or_init(|| device))
     }
 }
@@ -113,7 +113,7 @@ impl Analysis {
                 (fitted, Some(Arc::new(whole)), fitted_data, shown.unwrap_or(data))
             }
         };
-        let device = settings.device.map(|backend| LazyDevice { backend, opened: OnceLock::new() });
+        let device = settings.device.map(|name| LazyDevice { name, opened: OnceLock::new() });
         Ok(Self {
             model,
             whole,
@@ -279,7 +279,7 @@ impl Analysis {
     /// Returns the backend of the device; `None` for the CPU.
     #[must_use]
     pub fn backend(&self) -> Option<Backend> {
-        self.device.as_ref().map(|device| device.backend)
+        self.device.as_ref().map(|device| device.name.backend)
     }
 
     /// Returns the device, opening it the first time; `None` for the CPU.

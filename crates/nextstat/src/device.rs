@@ -2,7 +2,7 @@
 
 use ns_compute::accel::{AccelError, DeviceSession, GpuSession};
 use ns_core::{Data, Inputs, Model};
-use ns_device::{Backend, Device, DeviceCounters, DeviceError};
+use ns_device::{Backend, Device, DeviceCounters, DeviceError, DeviceName};
 use ns_inference::FitOptions;
 use ns_inference::accelerator::{Accelerator, AcceleratorFailure, BatchFitter};
 use ns_inference::options::domain_and_start;
@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// Devices that this process has opened: one of each backend, whose memory all models share.
-static OPEN: LazyLock<Mutex<HashMap<Backend, Device>>> = LazyLock::new(Mutex::default);
+/// Devices that this process has opened, whose memory all models share.
+static OPEN: LazyLock<Mutex<HashMap<DeviceName, Device>>> = LazyLock::new(Mutex::default);
 
 /// The name of the CPU where a backend could be named.
 pub const CPU: &str = "cpu";
@@ -23,33 +23,37 @@ pub fn name_of(backend: Option<Backend>) -> &'static str {
     backend.map_or(CPU, Backend::name)
 }
 
-/// Returns the first device of `backend`; opens it again if it has failed.
-fn open(backend: Backend) -> Result<Device, DeviceError> {
+/// Returns the device; opens it again if it has failed.
+fn open(name: DeviceName) -> Result<Device, DeviceError> {
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(device) = open.get(&backend).filter(|device| device.is_sound()) {
+    if let Some(device) = open.get(&name).filter(|device| device.is_sound()) {
         return Ok(device.clone());
     }
     // NVIDIA's driver creates a new context only after the broken one is released.
-    open.remove(&backend);
-    let device = Device::open(backend, 0)?;
-    open.insert(backend, device.clone());
+    open.remove(&name);
+    let device = Device::open(name.backend, name.index)?;
+    open.insert(name, device.clone());
     Ok(device)
 }
 
-/// Loads `model` on the first device of `backend`, for several procedures.
+/// Loads `model` on a device, for several procedures.
 ///
 /// # Errors
 /// A device that is not available, computes wrongly, or cannot hold the model.
-pub fn session(backend: Backend, model: &Model) -> Result<GpuSession, AccelError> {
-    Ok(GpuSession::new(DeviceSession::new(&open(backend)?, model)?))
+pub fn session(device: impl Into<DeviceName>, model: &Model) -> Result<GpuSession, AccelError> {
+    Ok(GpuSession::new(DeviceSession::new(&open(device.into())?, model)?))
 }
 
 /// Loads `model` with inputs, templates that each element of a batch replaces.
 ///
 /// # Errors
 /// As [`session`].
-pub fn session_with_inputs(backend: Backend, model: &Model, inputs: Inputs) -> Result<GpuSession, AccelError> {
-    Ok(GpuSession::new(DeviceSession::with_inputs(&open(backend)?, model, inputs)?))
+pub fn session_with_inputs(
+    device: impl Into<DeviceName>,
+    model: &Model,
+    inputs: Inputs,
+) -> Result<GpuSession, AccelError> {
+    Ok(GpuSession::new(DeviceSession::with_inputs(&open(device.into())?, model, inputs)?))
 }
 
 /// A device with a model on it.

@@ -127,7 +127,7 @@ pub use settings::{DataSource, Settings};
 
 // The engine's types that settings, requests and results are made of.
 pub use ns_core::{CompileOptions, Data, Model, PoiChoice};
-pub use ns_device::Backend;
+pub use ns_device::{Backend, DeviceName};
 pub use ns_inference::FitResult;
 pub use ns_inference::monitor::{Monitor, NoMonitor};
 pub use ns_inference::scan::ScanValues;

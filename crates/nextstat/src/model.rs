@@ -6,7 +6,7 @@ use ns_compute::accel::{AccelError, GpuSession};
 use ns_compute::cpu::ModelPlan;
 use ns_core::spec::{Measurement, Workspace};
 use ns_core::{CompileOptions, Model, compile};
-use ns_device::Backend;
+use ns_device::DeviceName;
 use ns_translate::digest::{DigestAlgorithm, digest};
 use ns_translate::pyhf::{from_value, read_value, write_workspace};
 use ns_translate::{DocumentText, LoadRequest, LoadedWorkspace, load_document};
@@ -37,7 +37,7 @@ pub struct CompiledModel {
     model: Arc<Model>,
     plan: Arc<ModelPlan>,
     /// The model on devices, uploaded when a procedure first uses one.
-    sessions: Arc<Mutex<Vec<(Backend, GpuSession)>>>,
+    sessions: Arc<Mutex<Vec<(DeviceName, GpuSession)>>>,
 }
 
 impl CompiledModel {
@@ -168,19 +168,20 @@ impl CompiledModel {
         &self.plan
     }
 
-    /// Returns the model on the first device of `backend`, uploading it the first time. Further
-    /// callers wait for the upload.
+    /// Returns the model on a device, uploading it the first time. Further callers wait for the
+    /// upload.
     ///
     /// # Errors
     /// A device that is not available, computes wrongly, or cannot hold the model.
-    pub fn session(&self, backend: Backend) -> Result<GpuSession, AccelError> {
+    pub fn session(&self, device: impl Into<DeviceName>) -> Result<GpuSession, AccelError> {
+        let name = device.into();
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.retain(|(_, session)| session.device().is_sound());
-        if let Some((_, session)) = sessions.iter().find(|(known, _)| *known == backend) {
+        if let Some((_, session)) = sessions.iter().find(|(known, _)| *known == name) {
             return Ok(session.clone());
         }
-        let session = device::session(backend, &self.model)?;
-        sessions.push((backend, session.clone()));
+        let session = device::session(name, &self.model)?;
+        sessions.push((name, session.clone()));
         Ok(session)
     }
 }

@@ -7,7 +7,7 @@ use crate::stored::StoredFit;
 use ns_core::likelihood::diagnose;
 use ns_core::pattern::is_pattern;
 use ns_core::{Data, Model, Parameters, expected};
-use ns_device::Backend;
+use ns_device::DeviceName;
 use ns_inference::ranking::ParameterGroup;
 use ns_inference::yields::YieldPropagation;
 use ns_inference::{FitOptions, MultiStart, Uncertainties};
@@ -59,7 +59,7 @@ pub struct Settings {
     /// Maximum number of threads; all of the machine if `None`. Results do not depend on it.
     pub threads: Option<NonZeroUsize>,
     /// The device; the CPU if `None`.
-    pub device: Option<Backend>,
+    pub device: Option<DeviceName>,
 }
 
 /// The data to fit.

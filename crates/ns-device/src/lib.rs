@@ -27,7 +27,7 @@
 //!
 //! # Types
 //!
-//! * Devices: [`Backend`] (the only list of backends), [`probe()`] and [`ProbedDevice`] (what
+//! * Devices: [`Backend`] (the only list of backends), [`DeviceName`] (one of its devices), [`probe()`] and [`ProbedDevice`] (what
 //!   exists), [`Device`], [`DeviceProperties`], [`OpenOptions`].
 //! * Memory: [`Buffer`] (returns to a pool when dropped), [`ExternalBuffer`] (owned by another
 //!   library).
@@ -79,6 +79,7 @@ mod external;
 mod item;
 mod kernel;
 mod metal;
+mod name;
 mod opencl;
 mod pool;
 mod probe;
@@ -95,6 +96,7 @@ pub use kernel::{
     EmulatedFunction, EmulatedKernel, EmulatedLaunch, Kernel, KernelArgument, KernelConstants, KernelModule,
     LaunchDims, WARP,
 };
+pub use name::DeviceName;
 pub use pool::PoolStatistics;
 pub use probe::{ProbedDevice, probe};
 pub use self_test::SelfTestFailure;

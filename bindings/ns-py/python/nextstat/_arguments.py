@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     Interpolation: TypeAlias = Mapping[str, str]
     Poi: TypeAlias = str | Sequence[str] | None
 
-#: What `device` can be: accelerators by the names of their backends.
+#: What `device` can be: accelerators by the names of their backends, with a number after a colon
+#: for another device than the first.
 DEVICES = ("auto", "cpu", *BACKENDS)
 
 
@@ -53,7 +54,7 @@ def require_model(given: object) -> None:
 def settings(model: Model, device: str = "auto", **given: Any) -> dict[str, Any]:
     """Returns the settings that procedures share, which the extension module checks further."""
     require_model(model)
-    if not isinstance(device, str) or device not in DEVICES:
+    if not isinstance(device, str) or device.partition(":")[0] not in DEVICES:
         name = device if isinstance(device, str) else shown(device)
         raise DeviceError(f"unknown device `{name}`; choose one of {listed(DEVICES, 'or')}")
     if device not in ("auto", "cpu"):

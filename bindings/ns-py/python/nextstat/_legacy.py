@@ -89,5 +89,5 @@ def hypotest_qtilde_toys_gpu(
 
 
 def _require_gpu(device: str) -> None:
-    if device not in BACKENDS:
+    if device.partition(":")[0] not in BACKENDS:
         raise TypeError(f"this is for a GPU: `device` is {listed(BACKENDS, 'or')}, not `{device}`")

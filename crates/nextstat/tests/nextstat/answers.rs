@@ -41,7 +41,7 @@ fn the_digest_of_a_model_is_that_of_its_document() {
 
 #[test]
 fn requests_are_checked_before_devices_are_opened() {
-    let settings = Settings { device: Some(Backend::Metal), ..Settings::default() };
+    let settings = Settings { device: Some(Backend::Metal.into()), ..Settings::default() };
     let analysis = Analysis::new(&model(), &settings).expect("settings that fit the model");
     let error = analysis.hypotest(&HypotestRequest { mu: Some(f64::NAN), ..Default::default() }).expect_err("no value");
     assert!(matches!(error, Error::Settings(SettingsError::Untestable { .. })), "{error}");

@@ -1,30 +1,53 @@
 //! Arguments of verbs that can compute on an accelerator.
 
-use clap::builder::PossibleValue;
-use clap::{Args, ValueEnum};
-use ns_device::{Backend, Precision};
+use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
+use clap::{Arg, Args, Command, ValueEnum};
+use ns_device::{Backend, DeviceName, Precision};
+use std::ffi::OsStr;
 use std::sync::LazyLock;
 
 /// Where to compute.
 #[derive(Debug, Default, Args)]
 pub(crate) struct DeviceArgs {
     /// Find minima on this device; the CPU finishes what the device does not reach. A device that
-    /// is not available is an error
-    #[arg(long, value_name = "DEVICE", value_enum, default_value_t, help_heading = "Computation")]
+    /// is not available is an error. `opencl:1` is the second one of its kind
+    #[arg(long, value_name = "DEVICE", value_parser = numbered::<DeviceChoice>(), default_value = "auto", help_heading = "Computation")]
     device: DeviceChoice,
 
     /// Same as `--device`, for GPUs
-    #[arg(long, value_name = "GPU", value_enum, conflicts_with = "device", help_heading = "Computation")]
+    #[arg(long, value_name = "GPU", value_parser = numbered::<Gpu>(), conflicts_with = "device", help_heading = "Computation")]
     gpu: Option<Gpu>,
 }
 
 impl DeviceArgs {
-    /// Returns the backend; `None` for the CPU.
-    pub(crate) fn backend(&self) -> Option<Backend> {
+    /// Returns the device; `None` for the CPU.
+    pub(crate) fn name(&self) -> Option<DeviceName> {
         match (&self.gpu, &self.device) {
-            (Some(Gpu(backend)), _) | (None, DeviceChoice::Backend(backend)) => Some(*backend),
+            (Some(Gpu(name)), _) | (None, DeviceChoice::Named(name)) => Some(*name),
             (None, DeviceChoice::Auto | DeviceChoice::Cpu) => None,
         }
+    }
+}
+
+/// Reads one of the values of `T`, or the name of a device that is not the first of its backend.
+#[derive(Debug, Clone)]
+struct NumberedParser<T: ValueEnum + Clone + Send + Sync + 'static>(EnumValueParser<T>);
+
+fn numbered<T: ValueEnum + Clone + Send + Sync + 'static>() -> NumberedParser<T> {
+    NumberedParser(EnumValueParser::new())
+}
+
+impl<T: ValueEnum + From<DeviceName> + Clone + Send + Sync + 'static> TypedValueParser for NumberedParser<T> {
+    type Value = T;
+
+    fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<T, clap::Error> {
+        let named = value.to_str().filter(|text| text.contains(':')).and_then(|text| text.parse::<DeviceName>().ok());
+        let offered = named.filter(|name| Backend::offered().any(|backend| backend == name.backend));
+        offered.map_or_else(|| self.0.parse_ref(command, argument, value), |name| Ok(T::from(name)))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        self.0.possible_values()
     }
 }
 
@@ -34,13 +57,19 @@ enum DeviceChoice {
     #[default]
     Auto,
     Cpu,
-    Backend(Backend),
+    Named(DeviceName),
+}
+
+impl From<DeviceName> for DeviceChoice {
+    fn from(name: DeviceName) -> Self {
+        Self::Named(name)
+    }
 }
 
 impl ValueEnum for DeviceChoice {
     fn value_variants<'a>() -> &'a [Self] {
         static CHOICES: LazyLock<Vec<DeviceChoice>> = LazyLock::new(|| {
-            let backends = Backend::offered().map(DeviceChoice::Backend);
+            let backends = Backend::offered().map(|backend| DeviceChoice::Named(backend.into()));
             [DeviceChoice::Auto, DeviceChoice::Cpu].into_iter().chain(backends).collect()
         });
         &CHOICES
@@ -51,7 +80,7 @@ impl ValueEnum for DeviceChoice {
             Self::Auto => PossibleValue::new("auto")
                 .help("The fastest device for the task, by measurements: today always the CPU"),
             Self::Cpu => PossibleValue::new(nextstat::device::CPU).help("The processor"),
-            Self::Backend(backend) => {
+            Self::Named(DeviceName { backend, .. }) => {
                 let precision = match backend.precision() {
                     Precision::Double => "in double precision",
                     Precision::Single => "in single precision; the CPU polishes its minima",
@@ -63,18 +92,26 @@ impl ValueEnum for DeviceChoice {
     }
 }
 
-/// A backend for GPUs.
+/// A device of a backend for GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Gpu(Backend);
+struct Gpu(DeviceName);
+
+impl From<DeviceName> for Gpu {
+    fn from(name: DeviceName) -> Self {
+        Self(name)
+    }
+}
 
 impl ValueEnum for Gpu {
     fn value_variants<'a>() -> &'a [Self] {
-        static GPUS: LazyLock<Vec<Gpu>> =
-            LazyLock::new(|| Backend::ALL.into_iter().filter(|backend| !backend.is_for_tests()).map(Gpu).collect());
+        static GPUS: LazyLock<Vec<Gpu>> = LazyLock::new(|| {
+            let of_users = Backend::ALL.into_iter().filter(|backend| !backend.is_for_tests());
+            of_users.map(|backend| Gpu(backend.into())).collect()
+        });
         &GPUS
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.0.name()).help(self.0.devices()))
+        Some(PossibleValue::new(self.0.backend.name()).help(self.0.backend.devices()))
     }
 }

@@ -170,7 +170,7 @@ impl SetupArgs {
 
     /// Reads and compiles the model for an analysis on the device that the arguments choose.
     pub(crate) fn analysis(&self, threads: &ThreadArgs, device: &DeviceArgs) -> Result<Analysis, CliError> {
-        self.resolved(&Settings { threads: Some(threads.count()), device: device.backend(), ..self.settings()? })
+        self.resolved(&Settings { threads: Some(threads.count()), device: device.name(), ..self.settings()? })
     }
 
     fn resolved(&self, settings: &Settings) -> Result<Analysis, CliError> {

@@ -8,4 +8,6 @@
 mod cuda;
 mod emulation;
 mod hardware;
+#[cfg(all(feature = "opencl", target_os = "linux"))]
+mod opencl;
 mod ptx;

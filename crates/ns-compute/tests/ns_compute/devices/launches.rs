@@ -94,7 +94,8 @@ fn four_warps_compute_what_one_does() {
             for (a, b) in one.iter().zip(&four).take(n * (1 + model.n_params())) {
                 assert!(a == b || (a - b).abs() <= tested.parity.gradient * scale, "{a} and {b}");
             }
-            for schedule in [LaneSchedule::Descending, LaneSchedule::Shuffled] {
+            let is_emulated = tested.device.backend() == Backend::Emulated;
+            for schedule in [LaneSchedule::Descending, LaneSchedule::Shuffled].into_iter().filter(|_| is_emulated) {
                 let options = EmulationOptions { schedule, ..EmulationOptions::default() };
                 let again = with_lanes(&open(tested.device.precision(), options), &model, n, Some(128));
                 assert!(bits(&again) == bits(&four), "{schedule:?}");
