@@ -38,7 +38,7 @@ HEPDATA_VALIDATE ?= $(abspath $(HEPDATA_VENV))/bin/hepdata-validate
 # Options of scripts/prose.py in `make check`, such as `--only docs`.
 PROSE ?=
 
-.PHONY: help run build py test test-rust test-python test-torch bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page json-page docs figures compat compat-gradients ptx kernels-check kernels-sanitize kernels-ptx kernels-mutate kernels-fused test-arm fuzz web test-web clean
+.PHONY: help run build py test test-rust test-python test-torch bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page json-page docs figures compat compat-gradients ptx kernels-check kernels-sanitize kernels-ptx kernels-opencl kernels-mutate kernels-fused test-arm fuzz web test-web clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -182,6 +182,10 @@ kernels-sanitize: ## replay the kernels of the tests under g++'s sanitizers (thr
 
 kernels-ptx: ## execute the PTX that is shipped on launches of the tests, without a GPU (minutes)
 	$(PYTHON) scripts/kernels_ptx.py
+
+OPENCL_VENV ?= .venv-kernels/opencl
+kernels-opencl: ## run the tests of the kernels on every OpenCL driver of this machine, and on Intel's for processors from PyPI (five minutes, 1 GB)
+	$(PYTHON) scripts/kernels_opencl.py --venv $(OPENCL_VENV)
 
 kernels-mutate: ## plant bugs in copies of the kernels and show that the tests catch them (half an hour)
 	$(PYTHON) scripts/kernels_mutate.py

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Read every kernel module with clang as Metal would, on any platform: the dialect's Metal branch
 as C++ with a stand-in for Apple's header, and the text as C++ for OpenCL, where address spaces are
-real and there is no double; and those that are C as OpenCL C 1.2 in both precisions. That every pointer names its space, which neither of them asks for
-everywhere and Metal does, is read from the text itself.
+real and there is no double; and those that are C as OpenCL C 1.2 in both precisions. That every
+pointer names its space, which neither of them asks for everywhere and Metal does, is read from the
+text itself.
 
 Says that it was skipped where no clang is found (Debian: `apt-get install clang-19`). On macOS with
 Xcode's tools, Metal's own compiler reads the text too.

@@ -3,12 +3,11 @@
 //
 // Kernels run by emulation, found by their names in the text that is "compiled", at once. A handle
 // that does not exist, a copy outside of a buffer, an argument that was not set, too much local
-// memory: each is an error, as from a driver.
-// STAND_IN_PLATFORMS and STAND_IN_DEVICES say how many there are (one of each by default);
-// STAND_IN_SINGLE: without double precision; STAND_IN_REFUSE: no program compiles;
-// STAND_IN_CRASH names a kernel that fails, and takes the device along; STAND_IN_WRONG one that
-// computes wrongly; STAND_IN_LANES: the widest block of a kernel; STAND_IN_OLD_BINARIES: programs in
-// the cache are refused.
+// memory: each is an error, as from a driver. STAND_IN_PLATFORMS and STAND_IN_DEVICES say how many
+// there are (one of each by default); STAND_IN_SINGLE: without double precision; STAND_IN_REFUSE:
+// no program compiles; STAND_IN_CRASH names a kernel that fails, and takes the device along;
+// STAND_IN_WRONG one that computes wrongly; STAND_IN_LANES: the widest block of a kernel;
+// STAND_IN_OLD_BINARIES: programs in the cache are refused.
 #include "runtime.h"
 #include <cstdlib>
 #include <deque>

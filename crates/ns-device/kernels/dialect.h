@@ -1,5 +1,5 @@
-// The kernel dialect: what a kernel may use, spelled for five front ends (CUDA, Metal, OpenCL C, host
-// C++, a check of address spaces).
+// The kernel dialect: what a kernel may use, spelled for five front ends (CUDA, Metal, OpenCL C,
+// host C++, a check of address spaces).
 //
 // A kernel's text is written with these names only, so that one text is every device's. The rules:
 //   - no includes, no atomics, no recursion, no fast-math; every pointer names its address space
@@ -210,8 +210,8 @@ uint shuffle_xor_(uint, uint);
 
 #elif defined(__OPENCL_C_VERSION__)
 // ---- OpenCL C 1.2, compiled at run time: with -DNS_DOUBLE in double precision. A cast in functional
-// notation is a macro here; the name alone stays the type's. Kernels take two more arguments: shared
-// memory, and a number for every lane through which the block shuffles.
+// notation is a macro here; the name alone stays the type's. Kernels take two more arguments:
+// shared memory, and a number for every lane through which the block shuffles.
 #pragma OPENCL FP_CONTRACT OFF
 #ifdef NS_DOUBLE
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable

@@ -3,11 +3,11 @@
 //!
 //! A client writes kernels once, in the dialect of `kernels/dialect.h`, describes them in a
 //! [`KernelModule`], names them by an enum that implements [`Kernel`], and launches them on a
-//! [`Device`] with [`Buffer`]s. The same text runs on CUDA, on Metal, on OpenCL, and on the host, where tests
-//! emulate a device that enforces the rules of the dialect. The obvious alternatives are one
-//! library per vendor, which would mean writing every kernel several times, or a portable layer
-//! such as WebGPU, which has no double precision. This crate is small because it knows nothing of
-//! the meaning of the numbers.
+//! [`Device`] with [`Buffer`]s. The same text runs on CUDA, on Metal, on OpenCL, and on the host,
+//! where tests emulate a device that enforces the rules of the dialect. The obvious alternatives
+//! are one library per vendor, which would mean writing every kernel several times, or a portable
+//! layer such as WebGPU, which has no double precision. This crate is small because it knows
+//! nothing of the meaning of the numbers.
 //!
 //! ```
 //! use ns_device::{Backend, Device, DeviceError};
@@ -27,8 +27,9 @@
 //!
 //! # Types
 //!
-//! * Devices: [`Backend`] (the only list of backends), [`DeviceName`] (one of its devices), [`probe()`] and [`ProbedDevice`] (what
-//!   exists), [`Device`], [`DeviceProperties`], [`OpenOptions`].
+//! * Devices: [`Backend`] (the only list of backends), [`DeviceName`] (one of its devices),
+//!   [`probe()`] and [`ProbedDevice`] (what exists), [`Device`], [`DeviceProperties`],
+//!   [`OpenOptions`].
 //! * Memory: [`Buffer`] (returns to a pool when dropped), [`ExternalBuffer`] (owned by another
 //!   library).
 //! * Kernels: [`KernelModule`], [`Kernel`], [`KernelArgument`], [`KernelConstants`],
@@ -64,8 +65,8 @@
 //!
 //! # Features
 //!
-//! Backends are features: `cuda`, `metal` (macOS only), `opencl` and `emulated` (tests). A build without a
-//! backend reports that, and never uses another device than the requested one.
+//! Backends are features: `cuda`, `metal` (macOS only), `opencl` and `emulated` (tests). A build
+//! without a backend reports that, and never uses another device than the requested one.
 
 mod backend;
 mod buffer;

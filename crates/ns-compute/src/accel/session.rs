@@ -495,7 +495,8 @@ fn batch_fit(params: &[f64], result: &[f64], constant: f64) -> BatchFit {
         nll: if at(layout::RESULT_NLL).is_finite() { at(layout::RESULT_NLL) + constant } else { f64::INFINITY },
         edm: at(layout::RESULT_EDM),
         converged,
-        variance: Some(at(layout::RESULT_VARIANCE)).filter(|variance| converged && *variance > 0.0 && variance.is_finite()),
+        variance: Some(at(layout::RESULT_VARIANCE))
+            .filter(|variance| converged && *variance > 0.0 && variance.is_finite()),
         iterations: at(layout::RESULT_ITERATIONS) as usize,
     }
 }

@@ -38,7 +38,7 @@ struct OpenCl {
     context: cl_context,
     queue: cl_command_queue,
     used_bytes: AtomicU64,
-    /// Held while a kernel's arguments are set and it is launched.
+    /// Locked while a kernel's arguments are set and it is launched.
     work: Mutex<Work>,
 }
 
@@ -50,8 +50,8 @@ struct Work {
     kernels: Vec<cl_kernel>,
 }
 
-// SAFETY: OpenCL's objects may be used from any thread, but for a kernel's arguments, which the mutex
-// protects.
+// SAFETY: OpenCL's objects may be used from any thread, but for a kernel's arguments, which the
+// mutex protects.
 #[expect(unsafe_code, reason = "the driver's handles are pointers")]
 unsafe impl Send for OpenCl {}
 // SAFETY: as above.
@@ -110,8 +110,8 @@ impl OpenCl {
     ) -> Result<Constants, DriverError> {
         let mut constants = Constants::default();
         let set = |index: usize, bytes: usize, value: *const std::ffi::c_void| {
-            // SAFETY: `value` points to as many bytes, which the driver copies, or is null for local
-            // memory; the driver refuses an argument that the kernel does not have.
+            // SAFETY: `value` points to as many bytes, which the driver copies, or is null for
+            // local memory; the driver refuses an argument that the kernel does not have.
             unsafe { kernel::set_kernel_arg(kernel, index as cl_uint, bytes, value) }
                 .map_err(failed("passing an argument"))
         };

@@ -97,7 +97,8 @@ fn devices_are_found_and_pass_their_self_tests_in_both_precisions() {
     ) {
         return;
     }
-    let words = ["opencl 0: device 0 (stand-in), 0.1 GiB, f64 and f32", "opencl 1: device 0 (stand-in), 0.1 GiB, f64 and f32"];
+    let words =
+        ["opencl 0: device 0 (stand-in), 0.1 GiB, f64 and f32", "opencl 1: device 0 (stand-in), 0.1 GiB, f64 and f32"];
     assert_eq!(lines(), words);
     for index in [0, 1] {
         let device = Device::open(Backend::OpenCl, index).expect("kernels are emulated");

@@ -6,7 +6,7 @@ use crate::devices::{bits, devices, open};
 use ns_compute::accel::{BatchPoints, DeviceSession};
 use ns_core::batch::{BatchData, BatchFixed, BatchTask};
 use ns_core::{Data, Model};
-use ns_device::{Device, EmulationOptions, LaneSchedule, Precision};
+use ns_device::{Backend, Device, EmulationOptions, LaneSchedule, Precision};
 use ns_inference::FitOptions;
 use ns_inference::options::domain_and_start;
 use ns_testkit::random::Random;

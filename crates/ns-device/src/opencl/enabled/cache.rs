@@ -1,5 +1,5 @@
-//! Compiled programs on disk, for drivers that take seconds or minutes to compile: by device, driver,
-//! options and text.
+//! Compiled programs on disk, for drivers that take seconds or minutes to compile: by device,
+//! driver, options and text.
 //!
 //! A file is written under another name and renamed, so that no reader sees a part of it. It begins
 //! with all that its binary depends on and a checksum: an entry that is of something else, or

@@ -21,8 +21,9 @@ const NVIDIA: u32 = 0x10de;
 /// The platform of Apple, whose GPUs are the Metal backend's.
 const APPLE: &str = "Apple";
 
-/// POCL's platform, the processor of the machine.
-const POCL: &str = "Portable Computing Language";
+/// POCL's platform, the processor of the machine, and Oclgrind's, an interpreter that looks for
+/// data races.
+const UNOPTIMISED: [&str; 2] = ["Portable Computing Language", "Oclgrind"];
 
 /// Held while drivers are asked for their devices: the first call initialises them, and POCL 3.1
 /// shows no device to another thread meanwhile.
@@ -40,8 +41,8 @@ pub(super) struct ListedDevice {
     /// Whether divisions and roots in single precision can be rounded correctly.
     pub(super) rounds_correctly: bool,
     /// Whether the compiler's first optimisations are to be left out. In POCL they undo the form of
-    /// branches that its loops over lanes need, and a whole fit then takes minutes to compile instead
-    /// of seconds (seen with 3.1).
+    /// branches that its loops over lanes need, and a whole fit then takes minutes to compile
+    /// instead of seconds (seen with 3.1); Oclgrind 21.10 does not know what comes out of them.
     pub(super) is_unoptimised: bool,
     is_processor: bool,
 }
@@ -111,7 +112,7 @@ fn listed(id: cl_device_id, platform: &str) -> Result<Option<ListedDevice>, cl_i
         identity: [platform, &vendor, &name, &version, &driver].join("\n"),
         largest_block: word(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE)?,
         rounds_correctly: word(id, CL_DEVICE_SINGLE_FP_CONFIG)? & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT != 0,
-        is_unoptimised: platform == POCL,
+        is_unoptimised: UNOPTIMISED.contains(&platform),
         is_processor: word(id, CL_DEVICE_TYPE)? & CL_DEVICE_TYPE_CPU != 0,
     }))
 }

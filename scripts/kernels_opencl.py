@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Run the tests of the kernels on every OpenCL driver of this machine, through the backend that
+users have, and the self-tests, a whole fit among them, under Oclgrind, which looks for data races.
+
+    kernels_opencl.py [--venv FOLDER] [--no-install]
+
+Drivers: those of the system (Debian: `apt-get install ocl-icd-libopencl1 pocl-opencl-icd`), one at
+a time, and Intel's for processors from PyPI, which is installed into FOLDER (1 GB). What is absent
+is reported as skipped. Exit status 1 if a test fails on a driver that is there.
+"""
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from kernel_modules import ROOT
+
+INTEL = ("intel-opencl-rt==2026.2.*", "intel-cmplr-lib-rt")
+VENDORS = pathlib.Path("/etc/OpenCL/vendors")
+# Interprets every instruction, and writes a report of what is wrong.
+OCLGRIND = pathlib.Path("/usr/lib/oclgrind/liboclgrind-rt-icd.so")
+# The crate, its test, what is run there.
+SUITES = (
+    ("ns-device", "ns_device", ("hardware::", "--ignored", "--test-threads=1")),
+    ("ns-compute", "ns_compute", ("devices::",)),
+)
+
+
+SELF_TESTS = (
+    ("ns-device", "ns_device", ("hardware::every_device", "--ignored")),
+    # A session begins with the self-test of the likelihood, which fits.
+    ("ns-compute", "ns_compute", ("devices::fits::a_fit_that_cannot_start",)),
+)
+
+
+def intel(folder: pathlib.Path, may_install: bool) -> pathlib.Path | None:
+    """The folder of Intel's libraries; none where they are not and cannot be installed."""
+    if not (library := folder / "lib/libintelocl.so").exists() and may_install:
+        make = [[sys.executable, "-m", "venv", folder], [folder / "bin/python", "-m", "pip", "install", "--quiet", *INTEL]]
+        for command in make:
+            if subprocess.run(command, check=False).returncode:
+                return None
+    return folder / "lib" if library.exists() else None
+
+
+def drivers(arguments) -> dict[str, dict[str, str]]:
+    """The environment in which each driver is the only one."""
+    found = {path.stem: {"OCL_ICD_VENDORS": str(path)} for path in sorted(VENDORS.glob("*.icd"))}
+    if libraries := intel(arguments.venv, not arguments.no_install):
+        vendor = arguments.venv / "intel.icd"
+        vendor.write_text(f"{libraries / 'libintelocl.so'}\n", encoding="utf-8")
+        path = f"{libraries}:{os.environ.get('LD_LIBRARY_PATH', '')}"
+        found["intel"] = {"OCL_ICD_VENDORS": str(vendor), "LD_LIBRARY_PATH": path}
+    else:
+        print("warning: skipped: Intel's driver for processors, which is not installed")
+    if not any(name.startswith("pocl") for name in found):
+        print("warning: skipped: POCL, which is not installed\nhint: apt-get install ocl-icd-libopencl1 pocl-opencl-icd")
+    return found
+
+
+def races(folder: pathlib.Path) -> dict[str, str]:
+    """The environment in which Oclgrind is the only driver; it writes to `folder`."""
+    (folder / "oclgrind.icd").write_text(f"{OCLGRIND}\n", encoding="utf-8")
+    return {"OCL_ICD_VENDORS": str(folder / "oclgrind.icd"), "OCLGRIND_DATA_RACES": "1", "OCLGRIND_LOG": str(folder / "log")}
+
+
+def has_no_races() -> bool:
+    """Whether the self-tests pass under Oclgrind, without a report."""
+    if not OCLGRIND.exists():
+        print("warning: skipped: Oclgrind, which is not installed\nhint: apt-get install oclgrind")
+        return True
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        good = passes("oclgrind", races(folder), SELF_TESTS)
+        report = (folder / "log").read_text(encoding="utf-8") if (folder / "log").exists() else ""
+        print(report, file=sys.stderr, end="")
+        return good and not report
+
+
+def passes(name: str, environment: dict[str, str], suites=SUITES) -> bool:
+    """Whether every test passes; programs are compiled anew."""
+    good = True
+    with tempfile.TemporaryDirectory() as cache:
+        own = {"NEXTSTAT_TEST_DEVICE": "opencl", "NEXTSTAT_OPENCL_CACHE": cache, "POCL_CACHE_DIR": cache}
+        for crate, test, arguments in suites:
+            print(f"{crate} on {name}:", flush=True)
+            command = ["cargo", "test", "--locked", "--quiet", "-p", crate, "--features", "gpu", "--test", test]
+            built = subprocess.run([*command, "--no-run"], cwd=ROOT, check=False)
+            run = [*command, "--", *arguments]
+            good &= not built.returncode and not subprocess.run(run, cwd=ROOT, env={**os.environ, **own, **environment}, check=False).returncode
+    return good
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--venv", type=pathlib.Path, default=ROOT / ".venv-kernels/opencl")
+    parser.add_argument("--no-install", action="store_true", help="use Intel's driver only if it is installed already")
+    arguments = parser.parse_args()
+    arguments.venv = arguments.venv.absolute()
+    failed = [name for name, environment in drivers(arguments).items() if not passes(name, environment)]
+    if not has_no_races():
+        failed.append("oclgrind")
+    if failed:
+        print(f"tests failed on {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
