@@ -364,16 +364,17 @@ FN bool take_step(const Context context, const Box box, uint variance_param, PRI
     const real damping = is_end ? R(0.0) : progress->exact ? progress->damping : MAX(progress->damping, LEAST_DAMPING);
     const uint found = bounded_step(context, box, damping, progress->exact, is_end LANES_ARG);
     const bool is_refused = found == STEP_INDEFINITE || found == STEP_UNSETTLED;
-    if (is_end) {
+    // Asked anew: keeping the answer would cost a register too many.
+    if (progress->at == AT_END) {
         if (found == STEP_FOUND && is_free(context, variance_param)) *variance = WORK(step)[variance_param];
     } else if (is_refused) {
         refuse_matrix(progress, found == STEP_UNSETTLED);
     }
-    WHERE (!is_end && !is_refused) {
+    WHERE (progress->at != AT_END && !is_refused) {
         progress->promised = try_step(context, box, damping, found == STEP_AT_BOUND LANES_ARG);
         progress->at = AT_TRIAL;
     }
-    return is_end;
+    return progress->at == AT_END;
 }
 
 // Fits one data set from `params` (P), and writes the minimum there. A variance that does not exist

@@ -2,7 +2,8 @@
 //! precision, within `testdata/parity.json`.
 //!
 //! `NEXTSTAT_TEST_DEVICE=cuda` (or `metal`, or `opencl`), in a build with that feature, tries a
-//! real one instead, in every precision that it has the kernels in.
+//! real one instead, in every precision that it has the kernels in, or in that which
+//! `NEXTSTAT_TEST_PRECISION` names.
 
 mod ensembles;
 mod fits;
@@ -63,7 +64,11 @@ fn devices() -> Vec<TestDevice> {
     };
     let real = real.parse::<Backend>().unwrap_or_else(|error| panic!("NEXTSTAT_TEST_DEVICE: {error}"));
     // CUDA's kernels are compiled in double precision only, and Metal has none.
-    let precisions = if real == Backend::OpenCl { &[None, Some(Precision::Single)][..] } else { &[None] };
+    let precisions = match std::env::var("NEXTSTAT_TEST_PRECISION") {
+        Ok(name) if name == "f32" => &[Some(Precision::Single)][..],
+        Err(_) if real == Backend::OpenCl => &[None, Some(Precision::Single)],
+        _ => &[None],
+    };
     let opened = |&precision: &Option<Precision>| {
         let options = OpenOptions { precision, ..OpenOptions::default() };
         Device::open_with(real, 0, &options).unwrap_or_else(|error| panic!("{error}"))

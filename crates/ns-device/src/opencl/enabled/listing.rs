@@ -142,7 +142,8 @@ fn string(id: cl_device_id, property: u32) -> Result<String, cl_int> {
 }
 
 /// Returns a driver's string, which ends at its first zero.
-pub(super) fn text(bytes: Vec<u8>) -> String {
+pub(super) fn text(bytes: impl AsRef<[u8]>) -> String {
+    let bytes = bytes.as_ref();
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
 }
