@@ -286,7 +286,12 @@ WRONG = [
         "a limit is computed on the CPU only",
         'leave `device` out, or say `device="cpu"`',
     ),
-    (lambda m: nextstat.fit(m, device="gpu"), nextstat.DeviceError, "unknown device `gpu`; choose one of `auto`, `cpu`, `cuda`, `metal` or `emulated`", None),
+    (
+        lambda m: nextstat.fit(m, device="gpu"),
+        nextstat.DeviceError,
+        "unknown device `gpu`; choose one of `auto`, `cpu`, `cuda`, `metal`, `opencl` or `emulated`",
+        None,
+    ),
     (lambda m: nextstat.fit("ws.json"), TypeError, "expected a Model, not a path: `nextstat.load_workspace('ws.json')` reads it", None),
     (lambda m: nextstat.model_of("{"), nextstat.WorkspaceError, "the document breaks off at line 1, column 2", "was the file copied or downloaded to its end?"),
     (lambda m: nextstat.model_of({"channels": 1}), nextstat.WorkspaceError, None, None),
@@ -294,7 +299,12 @@ WRONG = [
     (lambda m: nextstat.load_workspace("absent.json"), FileNotFoundError, "[Errno 2] No such file or directory: 'absent.json'", None),
     (lambda m: nextstat.digest({}, "crc"), nextstat.ParameterError, "unknown digest algorithm `crc`", "choose one of `sha256`, `md5`"),
     (lambda m: nextstat.command(["fit", "absent.json"]), nextstat.NextstatError, None, None),
-    (lambda m: nextstat.fit_toys_from_data_gpu(m, device="cpu"), TypeError, "this is for a GPU: `device` is `cuda`, `metal` or `emulated`, not `cpu`", None),
+    (
+        lambda m: nextstat.fit_toys_from_data_gpu(m, device="cpu"),
+        TypeError,
+        "this is for a GPU: `device` is `cuda`, `metal`, `opencl` or `emulated`, not `cpu`",
+        None,
+    ),
     # Values that convert to numbers, and values that do not.
     (lambda m: m.nll(["1"] * 18), TypeError, "`params` must be an array of numbers, which this `list` is not: it has text", None),
     (lambda m: m.nll(m.init.astype(complex)), TypeError, "`params` must be an array of numbers, which this `ndarray` is not: it has complex numbers", None),
@@ -343,7 +353,7 @@ WRONG = [
     (
         lambda m: nextstat.fit(m, device=np.ones(2)),
         nextstat.DeviceError,
-        "unknown device `array([1., 1.])`; choose one of `auto`, `cpu`, `cuda`, `metal` or `emulated`",
+        "unknown device `array([1., 1.])`; choose one of `auto`, `cpu`, `cuda`, `metal`, `opencl` or `emulated`",
         None,
     ),
     (lambda m: nextstat.command("fit"), TypeError, "`arguments` is a sequence of words, such as ['fit', 'workspace.json'], not `'fit'`", None),

@@ -114,6 +114,23 @@ fn a_device_is_named_once() {
 }
 
 #[test]
+fn a_number_names_another_device_of_a_backend() {
+    let run = examples(&["fit", "simple.json", "--device", "emulated:0"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let run = examples(&["fit", "simple.json", "--device", "emulated:1"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
+    assert!(run.stderr.contains("no emulated device has the number 1; the only one has 0"), "{}", run.stderr);
+    let run = examples(&["fit", "simple.json", "--gpu", "opencl:99"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
+    assert!(run.stderr.contains("OpenCL driver") || run.stderr.contains("opencl device"), "{}", run.stderr);
+    for wrong in ["cuda:first", "opencl:", "cpu:1"] {
+        let run = examples(&["fit", "simple.json", "--device", wrong]);
+        assert_eq!(run.code, Some(2));
+        assert!(run.stderr.contains(wrong), "{}", run.stderr);
+    }
+}
+
+#[test]
 fn devices_says_of_each_backend_what_there_is() {
     let run = examples(&["devices"]);
     let document: Value = serde_json::from_str(&run.stdout).expect("a document");
@@ -125,7 +142,7 @@ fn devices_says_of_each_backend_what_there_is() {
     assert_eq!(state("emulated"), "available");
     for found in ns_device::probe() {
         match found.problem {
-            Some(DeviceError::NoDriver { .. }) => assert_eq!(state("cuda"), "no driver"),
+            Some(DeviceError::NoDriver { backend, .. }) => assert_eq!(state(backend.name()), "no driver"),
             Some(DeviceError::NotHere { .. }) => assert_eq!(state("metal"), "not on this platform"),
             _ => {}
         }
