@@ -603,7 +603,8 @@ def test_convert_reads_cards_as_load_workspace_does(tmp_path):
         nextstat.convert(document, "hs3", mass=125.0)
 
 
-def test_xml_is_written_with_all_its_files_or_refused(path, root, tmp_path):
+def test_xml_is_written_with_all_its_files_or_refused(root, tmp_path):
+    path = root / "examples/simple.json"
     nextstat.write_xml(path, tmp_path / "model.xml")
     assert nextstat.digest(tmp_path / "model.xml") == nextstat.digest(path)
     files = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
