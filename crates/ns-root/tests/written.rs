@@ -81,11 +81,3 @@ fn what_a_file_cannot_have_is_refused() {
         assert_eq!(wrong, Err(RootWriteError::Bins { name: "h".to_owned() }));
     }
 }
-
-/// For other programs: `NEXTSTAT_WRITTEN=FILE cargo test -p ns-root -- --ignored written`.
-#[test]
-#[ignore = "writes a file"]
-fn written_for_other_programs() {
-    let path = std::env::var_os("NEXTSTAT_WRITTEN").expect("a file to write");
-    std::fs::write(path, file()).expect("written");
-}
