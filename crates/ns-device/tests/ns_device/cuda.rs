@@ -5,51 +5,19 @@
 //! the driver. It is not a GPU, and does not test NVIDIA's compiler or numbers on real hardware:
 //! `hardware.rs` does.
 
-use ns_device::{
-    Backend, Device, DeviceError, Kernel, KernelArgument, KernelModule, LaunchDims, OpenOptions, Precision,
-};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use crate::stand_in::{self, EMPTY, Named};
+use ns_device::{Backend, Device, DeviceError, KernelArgument, KernelModule, LaunchDims, OpenOptions, Precision};
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
 /// The folder with `libcuda.so`, compiled once; `None` without a compiler.
-static STAND_IN: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stand-in");
-    std::fs::create_dir_all(&folder).ok()?;
-    let compile = |arguments: &[&str], output: &str| {
-        let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
-        let mut command = Command::new(compiler);
-        command.args(["-std=c++17", "-O1", "-fPIC", "-pthread", "-ffp-contract=off", "-DNS_EMULATION_LIST"]);
-        command.args(["-Iemulation", "-Ikernels"]).args(arguments).arg("-o").arg(folder.join(output));
-        command.current_dir(root).status().ok().filter(std::process::ExitStatus::success)
-    };
-    compile(&["-c", "-DREAL=double", "-DPRECISION=f64", "kernels/emulated.cpp"], "f64.o")?;
-    compile(&["-c", "-DREAL=float", "-DPRECISION=f32", "kernels/emulated.cpp"], "f32.o")?;
-    let objects = ["f64.o", "f32.o"].map(|name| folder.join(name).display().to_string());
-    compile(
-        &["-shared", "-fvisibility=hidden", "checks/libcuda.cpp", "emulation/runtime.cpp", &objects[0], &objects[1]],
-        "libcuda.so",
-    )?;
-    Some(folder)
-});
+static STAND_IN: LazyLock<Option<PathBuf>> = LazyLock::new(|| stand_in::compile("libcuda", "libcuda.so"));
 
 /// Runs the test called `name` again in a process with the stand-in as its driver. Returns `true`
 /// in that process, which then does the work.
 fn in_stand_in(name: &str, environment: &[(&str, &str)]) -> bool {
-    if std::env::var_os("NS_DEVICE_STAND_IN").is_some() {
-        return true;
-    }
-    let folder = STAND_IN.as_ref().expect("a C++ compiler makes the stand-in; `CXX` names another than `c++`");
-    let mut child = Command::new(std::env::current_exe().expect("a test has a file"));
-    child
-        .args(["--exact", &format!("cuda::{name}"), "--nocapture"])
-        .env("NS_DEVICE_STAND_IN", "1")
-        .env("LD_LIBRARY_PATH", folder);
-    let output = child.envs(environment.iter().copied()).output().expect("a test can run itself");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "no test is called `{name}`");
-    false
+    let own = [("LD_LIBRARY_PATH", stand_in::found(&STAND_IN))];
+    stand_in::in_child(&format!("cuda::{name}"), own.into_iter().chain(environment.iter().copied()))
 }
 
 static MODULE: KernelModule = KernelModule {
@@ -61,21 +29,6 @@ static MODULE: KernelModule = KernelModule {
     emulated: &[],
 };
 static BAD: KernelModule = KernelModule { name: "bad", ptx_f64: Some("nonsense"), ..EMPTY };
-const EMPTY: KernelModule =
-    KernelModule { name: "empty", ptx_f64: None, ptx_f32: None, source: None, is_c: false, emulated: &[] };
-
-#[derive(Debug, Clone, Copy)]
-struct Named(&'static KernelModule, &'static str);
-
-impl Kernel for Named {
-    fn module(&self) -> &'static KernelModule {
-        self.0
-    }
-
-    fn name(&self) -> &'static str {
-        self.1
-    }
-}
 
 const SUM: Named = Named(&MODULE, "self_test_sum");
 const GRID: LaunchDims = LaunchDims { blocks: 2, lanes: 64, shared_reals: 2 };
@@ -196,7 +149,7 @@ fn a_crash_stops_the_device_object() {
 #[test]
 fn no_device_no_driver_and_an_old_device_are_told_apart() {
     let name = "no_device_no_driver_and_an_old_device_are_told_apart";
-    if std::env::var_os("NS_DEVICE_STAND_IN").is_none() {
+    if !stand_in::is_child() {
         in_stand_in(name, &[("STAND_IN_DEVICES", "0")]);
         in_stand_in(name, &[("STAND_IN_FAIL", "1")]);
         in_stand_in(name, &[("STAND_IN_OLD", "1")]);

@@ -4,56 +4,23 @@
 //! Each test runs itself in a process that finds the stand-in (`checks/libopencl.cpp`) in place of
 //! the library. `make kernels-opencl` runs the kernels on real drivers.
 
-use ns_device::{
-    Backend, Device, DeviceError, Kernel, KernelArgument, KernelModule, LaunchDims, OpenOptions, Precision,
-};
+use crate::stand_in::{self, EMPTY, Named};
+use ns_device::{Backend, Device, DeviceError, KernelArgument, KernelModule, LaunchDims, OpenOptions, Precision};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::LazyLock;
 
-/// The stand-in, compiled once; `None` without a compiler.
-static STAND_IN: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stand-in-opencl");
-    std::fs::create_dir_all(&folder).ok()?;
-    let compile = |arguments: &[&str], output: &str| {
-        let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
-        let mut command = Command::new(compiler);
-        command.args(["-std=c++17", "-O1", "-fPIC", "-pthread", "-ffp-contract=off", "-DNS_EMULATION_LIST"]);
-        command.args(["-Iemulation", "-Ikernels"]).args(arguments).arg("-o").arg(folder.join(output));
-        command.current_dir(root).status().ok().filter(std::process::ExitStatus::success)
-    };
-    compile(&["-c", "-DREAL=double", "-DPRECISION=f64", "kernels/emulated.cpp"], "f64.o")?;
-    compile(&["-c", "-DREAL=float", "-DPRECISION=f32", "kernels/emulated.cpp"], "f32.o")?;
-    let objects = ["f64.o", "f32.o"].map(|name| folder.join(name).display().to_string());
-    compile(
-        &["-shared", "-fvisibility=hidden", "checks/libopencl.cpp", "emulation/runtime.cpp", &objects[0], &objects[1]],
-        "libOpenCL.so.1",
-    )?;
-    Some(folder.join("libOpenCL.so.1"))
-});
+/// The folder with the stand-in, compiled once; `None` without a compiler.
+static STAND_IN: LazyLock<Option<PathBuf>> = LazyLock::new(|| stand_in::compile("libopencl", LIBRARY));
+const LIBRARY: &str = "libOpenCL.so.1";
 
 /// Runs the test called `name` again in a process with the stand-in as OpenCL's library. Returns
 /// `true` in that process, which then does the work.
 fn in_stand_in(name: &str, environment: &[(&str, &str)]) -> bool {
-    if std::env::var_os("NS_DEVICE_STAND_IN").is_some() {
-        return true;
-    }
-    let library = STAND_IN.as_ref().expect("a C++ compiler makes the stand-in; `CXX` names another than `c++`");
-    let mut child = Command::new(std::env::current_exe().expect("a test has a file"));
-    child
-        .args(["--exact", &format!("opencl::{name}"), "--nocapture"])
-        .env("NS_DEVICE_STAND_IN", "1")
-        .env("NEXTSTAT_OPENCL_CACHE", "off")
-        .env("OPENCL_DYLIB_PATH", library);
-    let output = child.envs(environment.iter().copied()).output().expect("a test can run itself");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "no test is called `{name}`");
-    false
+    let library = format!("{}/{LIBRARY}", stand_in::found(&STAND_IN));
+    let own = [("NEXTSTAT_OPENCL_CACHE", "off"), ("OPENCL_DYLIB_PATH", &*library)];
+    stand_in::in_child(&format!("opencl::{name}"), own.into_iter().chain(environment.iter().copied()))
 }
 
-const EMPTY: KernelModule =
-    KernelModule { name: "empty", ptx_f64: None, ptx_f32: None, source: None, is_c: false, emulated: &[] };
 static MODULE: KernelModule = KernelModule {
     name: "self_test",
     source: Some(concat!(include_str!("../../kernels/dialect.h"), include_str!("../../kernels/self_test.h"))),
@@ -62,19 +29,6 @@ static MODULE: KernelModule = KernelModule {
 };
 static BAD: KernelModule = KernelModule { name: "bad", source: Some("nonsense"), is_c: true, ..EMPTY };
 static TEMPLATES: KernelModule = KernelModule { name: "templates", source: Some("template <class T>"), ..EMPTY };
-
-#[derive(Debug, Clone, Copy)]
-struct Named(&'static KernelModule, &'static str);
-
-impl Kernel for Named {
-    fn module(&self) -> &'static KernelModule {
-        self.0
-    }
-
-    fn name(&self) -> &'static str {
-        self.1
-    }
-}
 
 const SUM: Named = Named(&MODULE, "self_test_sum");
 const GRID: LaunchDims = LaunchDims { blocks: 2, lanes: 64, shared_reals: 2 };
@@ -119,7 +73,7 @@ fn devices_are_found_and_pass_their_self_tests_in_both_precisions() {
 #[test]
 fn what_is_missing_is_named() {
     let name = "what_is_missing_is_named";
-    if std::env::var_os("NS_DEVICE_STAND_IN").is_none() {
+    if !stand_in::is_child() {
         in_stand_in(name, &[("STAND_IN_PLATFORMS", "0")]);
         in_stand_in(name, &[("STAND_IN_DEVICES", "0")]);
         in_stand_in(name, &[("STAND_IN_SINGLE", "1")]);
@@ -144,7 +98,7 @@ fn what_is_missing_is_named() {
 
 #[test]
 fn a_machine_without_the_library_says_so() {
-    if std::env::var_os("NS_DEVICE_STAND_IN").is_none() {
+    if !stand_in::is_child() {
         let missing = [("OPENCL_DYLIB_PATH", "/dev/null"), ("OCL_ICD_VENDORS", "/dev/null")];
         in_stand_in("a_machine_without_the_library_says_so", &missing);
         return;
@@ -228,7 +182,7 @@ fn wrong_launches_too_much_memory_and_foreign_memory_are_errors() {
 #[test]
 fn programs_are_kept_and_what_the_driver_does_not_take_is_compiled_again() {
     let name = "programs_are_kept_and_what_the_driver_does_not_take_is_compiled_again";
-    if std::env::var_os("NS_DEVICE_STAND_IN").is_none() {
+    if !stand_in::is_child() {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("opencl-cache");
         let _ = std::fs::remove_dir_all(&folder);
         let cache = ("NEXTSTAT_OPENCL_CACHE", folder.to_str().expect("a name"));
