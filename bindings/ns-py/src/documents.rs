@@ -1,7 +1,7 @@
 //! Documents as text: digests, patches, patch sets.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use nextstat::Analysis;
@@ -125,23 +125,16 @@ fn write_xml(
     let further = converted.files.into_iter().map(|file| NewFile { path: target.with_file_name(file.path), ..file });
     let top = NewFile { path: target.clone(), bytes: converted.text.into() };
     let files: Vec<NewFile> = further.chain([top]).collect();
-    let inputs: Vec<&PathBuf> = path.iter().chain(&read.files).collect();
-    let is_input = |file: &&NewFile| inputs.iter().any(|input| is_same_file(input, &file.path));
-    if let Some(file) = files.iter().find(is_input) {
-        let problem = format!("`{}` is what is read, and would be replaced", file.path.display());
-        return Err(error::parameter(py, problem, Some("write to another file".to_owned())));
-    }
-    py.detach(|| write_all_whole(&files)).map_err(|NewFileError { path, source }| {
-        PyOSError::new_err((source.raw_os_error(), source.to_string(), path))
+    let inputs: Vec<PathBuf> = path.into_iter().chain(read.files).collect();
+    py.detach(|| write_all_whole(&files, &inputs)).map_err(|problem| match problem {
+        NewFileError::IsInput { .. } => {
+            error::parameter(py, problem.to_string(), Some("write to another file".to_owned()))
+        }
+        NewFileError::Unwritable { path, source } => {
+            PyOSError::new_err((source.raw_os_error(), source.to_string(), path))
+        }
     })?;
     Ok([read.warnings, converted.warnings].concat())
-}
-
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    match (one.canonicalize(), other.canonicalize()) {
-        (Ok(one), Ok(other)) => one == other,
-        _ => false,
-    }
 }
 
 /// The files of a combination: their names and contents.

@@ -32,21 +32,34 @@ pub struct NewFile {
 
 /// Why one of several files cannot be written.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write `{}`", path.display())]
-pub struct NewFileError {
-    /// The file.
-    pub path: PathBuf,
-    /// What the file system says.
-    pub source: io::Error,
+pub enum NewFileError {
+    /// It is one of those that were read.
+    #[error("`{}` is what is read, and would be replaced", path.display())]
+    IsInput {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file system refuses it.
+    #[error("cannot write `{}`", path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// What the file system says.
+        source: io::Error,
+    },
 }
 
 /// Writes several files, each whole, and none before the contents of all are on the disk. Folders
-/// are made where there are none.
+/// are made where there are none. The `inputs` are not replaced.
 ///
 /// # Errors
-/// The first file that cannot be written; earlier files are then unchanged, unless the file system
-/// fails while they get their names.
-pub fn write_all_whole(files: &[NewFile]) -> Result<(), NewFileError> {
+/// The first file that is an input or that cannot be written; earlier files are then unchanged,
+/// unless the file system fails while they get their names.
+pub fn write_all_whole(files: &[NewFile], inputs: &[PathBuf]) -> Result<(), NewFileError> {
+    let is_input = |path: &Path| inputs.iter().any(|input| same_file::is_same_file(input, path).unwrap_or(false));
+    if let Some(file) = files.iter().find(|file| is_input(&file.path)) {
+        return Err(NewFileError::IsInput { path: file.path.clone() });
+    }
     let opened: Vec<OutputTarget> =
         files.iter().map(|file| named(file, open_with_bytes(file))).collect::<Result<_, _>>()?;
     for (file, target) in files.iter().zip(opened) {
@@ -60,7 +73,7 @@ pub fn write_all_whole(files: &[NewFile]) -> Result<(), NewFileError> {
 }
 
 fn named<T>(file: &NewFile, result: io::Result<T>) -> Result<T, NewFileError> {
-    result.map_err(|source| NewFileError { path: file.path.clone(), source })
+    result.map_err(|source| NewFileError::Unwritable { path: file.path.clone(), source })
 }
 
 /// Opens the destination of a file, and writes what will replace it.

@@ -85,12 +85,11 @@ pub(crate) fn write(bytes: &[u8], path: Option<&Path>) -> Result<(), CliError> {
 /// Writes several files, each whole and none before the contents of all are on the disk. They must
 /// not replace any of `read`.
 pub(crate) fn write_files(files: &[NewFile], read: &[PathBuf]) -> Result<(), CliError> {
-    let is_read = |path: &Path| read.iter().any(|input| same_file::is_same_file(input, path).unwrap_or(false));
-    if let Some(file) = files.iter().find(|file| is_read(&file.path)) {
-        return Err(CliError::OutputIsInput { name: format!("`{}`", file.path.display()) });
-    }
-    write_all_whole(files)
-        .map_err(|NewFileError { path, source }| CliError::Unwritable { name: format!("`{}`", path.display()), source })
+    let name = |path: &Path| format!("`{}`", path.display());
+    write_all_whole(files, read).map_err(|error| match error {
+        NewFileError::IsInput { path } => CliError::OutputIsInput { name: name(&path) },
+        NewFileError::Unwritable { path, source } => CliError::Unwritable { name: name(&path), source },
+    })
 }
 
 /// Writes to standard output.
