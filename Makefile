@@ -184,7 +184,7 @@ kernels-ptx: ## execute the PTX that is shipped on launches of the tests, withou
 	$(PYTHON) scripts/kernels_ptx.py
 
 OPENCL_VENV ?= .venv-kernels/opencl
-kernels-opencl: ## run the tests of the kernels on every OpenCL driver of this machine, and on Intel's for processors from PyPI (five minutes, 1 GB)
+kernels-opencl: ## run the tests of the kernels on every OpenCL driver of this machine, and on Intel's for processors from PyPI (many minutes, 1 GB)
 	$(PYTHON) scripts/kernels_opencl.py --venv $(OPENCL_VENV)
 
 kernels-mutate: ## plant bugs in copies of the kernels and show that the tests catch them (half an hour)
