@@ -11,6 +11,7 @@
 //! A formula outside its domain, such as the logarithm of a negative number, is NaN, and -ln L is
 //! then +∞.
 
+mod derivative;
 mod error;
 pub mod function;
 mod lexer;

@@ -6,6 +6,7 @@
 //!
 //! Legend: A arguments of the formula, N operations.
 
+use super::derivative;
 use super::function::{BinaryFunction, BinaryJet, UnaryFunction};
 use super::{Formula, MOST_NODES, Node};
 use crate::interpolate::Jet;
@@ -152,6 +153,11 @@ impl Tape {
     /// Returns the value at `params` (P), for any number type: the reference implementation.
     #[must_use]
     pub fn evaluate<S: Scalar>(&self, params: &[S]) -> S {
+        self.values(params).pop().unwrap_or_else(|| S::from(f64::NAN))
+    }
+
+    /// Returns the values of all operations at `params` (P).
+    fn values<S: Scalar>(&self, params: &[S]) -> Vec<S> {
         let mut values: Vec<S> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
             let value = |i: u32| values[i as usize].clone();
@@ -166,7 +172,47 @@ impl Tape {
                 }
             });
         }
-        values.pop().unwrap_or_else(|| S::from(f64::NAN))
+        values
+    }
+
+    /// Returns the value and the gradient (A) at `params` (P), for any number type. Over
+    /// [`Taylor`](crate::taylor::Taylor) numbers these are value and gradient along a line, with
+    /// their first and second derivatives: third derivatives of the formula.
+    #[must_use]
+    pub fn expand<S: Scalar + Copy + PartialEq>(&self, params: &[S]) -> (S, Vec<S>) {
+        let (zero, values) = (S::from(0.0), self.values(params));
+        let mut adjoints = vec![zero; values.len()];
+        if let Some(last) = adjoints.last_mut() {
+            *last = S::from(1.0);
+        }
+        let mut gradient = vec![zero; self.arguments.len()];
+        for (i, node) in self.nodes.iter().enumerate().rev() {
+            let adjoint = adjoints[i];
+            // What the result does not depend on may have derivatives that are not finite.
+            if adjoint == zero {
+                continue;
+            }
+            let mut add = |operand: u32, derivative: S| {
+                let sum = &mut adjoints[operand as usize];
+                *sum = *sum + adjoint * derivative;
+            };
+            let value = |i: u32| values[i as usize];
+            match *node {
+                Node::Number(_) => {}
+                Node::Name(argument) => gradient[argument as usize] = gradient[argument as usize] + adjoint,
+                Node::Unary(function, a) => add(a, derivative::unary(function, value(a), values[i])),
+                Node::Binary(function, a, b) => {
+                    let [by_a, by_b] = derivative::binary(function, [value(a), value(b)], values[i]);
+                    add(a, by_a);
+                    add(b, by_b);
+                }
+                Node::Select(condition, yes, no) => {
+                    let is_no = value(condition).value() == 0.0;
+                    add(if is_no { no } else { yes }, S::from(1.0));
+                }
+            }
+        }
+        (values.last().copied().unwrap_or_else(|| S::from(f64::NAN)), gradient)
     }
 
     /// Returns the value at `params` (P).
@@ -421,7 +467,7 @@ fn used(nodes: &[Node]) -> Vec<bool> {
 }
 
 /// Returns a function of one operand of any number type.
-fn unary<S: Scalar>(function: UnaryFunction, x: &S) -> S {
+pub(super) fn unary<S: Scalar>(function: UnaryFunction, x: &S) -> S {
     x.chain(function.jet(x.value()))
 }
 

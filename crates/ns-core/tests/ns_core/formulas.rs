@@ -3,6 +3,7 @@
 
 use ns_core::formula::{Argument, Expansion, Formula, FormulaError, Tape, TapeError, TapeScratch};
 use ns_core::scalar::HyperDual;
+use ns_core::taylor::Taylor;
 use serde_json::Value;
 
 fn expressions() -> Vec<Value> {
@@ -83,6 +84,47 @@ fn reverse_derivatives_equal_those_of_dual_numbers() {
         let is_close = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-10 * b.abs().max(1.0));
         assert!(is_close(&gradient, &reference.gradient), "{text}");
         assert!(is_close(&hessian, &reference.hessian), "{text}");
+    }
+}
+
+#[test]
+fn gradients_along_a_line_have_two_derivatives() {
+    for row in expressions() {
+        let text = row["text"].as_str().unwrap();
+        let names: Vec<&str> = row["names"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+        let (tape, point) = (tape(text, &names), numbers(&row["point"]));
+        let direction: Vec<f64> = (0..point.len()).map(|i| 0.3 - 0.17 * i as f64).collect();
+        // The derivative of the gradient along the line: the Hessian times the direction.
+        let rates = |step: f64| -> Vec<f64> {
+            let at: Vec<f64> = point.iter().zip(&direction).map(|(x, v)| x + step * v).collect();
+            let out = expansion(&tape, &at);
+            let arguments = tape.arguments().iter().map(|&a| direction[a as usize]).collect::<Vec<f64>>();
+            let product = |row: &[f64]| row.iter().zip(&arguments).map(|(h, v)| h * v).sum();
+            out.hessian.chunks(arguments.len().max(1)).map(product).collect()
+        };
+        let line: Vec<Taylor> = point.iter().zip(&direction).map(|(&x, &v)| Taylor::line(x, v)).collect();
+        let (value, gradient) = tape.expand(&line);
+        if value.first.is_nan() {
+            continue; // A negative number to a power that is no constant.
+        }
+        let expected = expansion(&tape, &point);
+        assert_close(&[value.value], &[expected.value], 1e-12, text);
+        let h = 1e-4;
+        let [here, below, above, far_below, far_above] = [0.0, -h, h, -2.0 * h, 2.0 * h].map(rates);
+        for (k, derivative) in gradient.iter().enumerate() {
+            let scale = expected.gradient.iter().chain(&here).fold(1.0_f64, |scale, x| scale.max(x.abs()));
+            assert!((derivative.value - expected.gradient[k]).abs() <= 1e-11 * scale, "{text}: gradient");
+            assert!((derivative.first - here[k]).abs() <= 1e-10 * scale, "{text}: first derivative");
+            // Richardson's: the error of the difference is of fourth order.
+            let [near, far] = [above[k] - below[k], (far_above[k] - far_below[k]) / 2.0];
+            let second = (4.0 * near - far) / 3.0 / (2.0 * h);
+            let scale = scale.max(second.abs());
+            assert!(
+                (derivative.second - second).abs() <= 1e-6 * scale,
+                "{text}: {} is not {second}",
+                derivative.second
+            );
+        }
     }
 }
 
