@@ -139,6 +139,7 @@ fn described(block: &InputBlock) -> Described<'_> {
         InputKind::HistoSysLo(name) => ("histosys_lo", Some(name.as_str())),
         InputKind::NormSysHi(name) => ("normsys_hi", Some(name.as_str())),
         InputKind::NormSysLo(name) => ("normsys_lo", Some(name.as_str())),
+        InputKind::Morphing(coefficient) => ("morphing", Some(coefficient.as_str())),
     };
     let (start, stop) = (block.range.start, block.range.end);
     Described { name: block.name(), channel: &block.channel, sample: &block.sample, kind, parameter, start, stop }

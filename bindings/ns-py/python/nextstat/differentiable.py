@@ -45,12 +45,14 @@ class Block(NamedTuple):
     Attributes
     ----------
     name : str
-        ``channel/sample``, for variations with ``/parameter/hi`` or ``/parameter/lo``.
+        ``channel/sample``, for variations with ``/parameter/hi`` or ``/parameter/lo``, for morphing
+        terms with ``/coefficient``.
     channel, sample : str
     kind : str
-        ``nominal``, ``histosys_hi``, ``histosys_lo``, ``normsys_hi`` or ``normsys_lo``.
+        ``nominal``, ``histosys_hi``, ``histosys_lo``, ``normsys_hi``, ``normsys_lo`` or
+        ``morphing``.
     parameter : str or None
-        The parameter of a variation.
+        The parameter of a variation, the coefficient of a morphing term.
     start, stop : int
         The range of the block among the inputs.
     """
@@ -101,9 +103,10 @@ class DifferentiableSession:
     """A model whose chosen templates are inputs, with its data and the fits to them.
 
     The inputs are a vector of M numbers: of every chosen template its nominal yields, then, if
-    variations are inputs too, those of each histosys at +1σ and at -1σ and the factors of each
-    normsys at +1σ and at -1σ. They are independent of each other: variations that are not inputs
-    keep their values. Widths of constraint terms and auxiliary data keep those of the model.
+    variations are inputs too, those of each histosys at +1σ and at -1σ, the factors of each normsys
+    at +1σ and at -1σ, and the yields of each morphing term. They are independent of each other:
+    variations that are not inputs keep their values. Widths of constraint terms and auxiliary data
+    keep those of the model.
 
     Several threads may use a session; they wait for each other.
 
@@ -114,8 +117,8 @@ class DifferentiableSession:
         The samples whose templates are inputs; a sample without a channel means all channels that
         have it.
     variations : bool or sequence of str
-        Whether histosys and normsys of these templates are inputs too; names of parameters choose
-        among them.
+        Whether histosys, normsys and morphing terms of these templates are inputs too; names of
+        parameters, and coefficients as the workspace writes them, choose among them.
     asimov : ``"fitted"`` or ``"nominal"``
         The parameter values of Asimov data: those of the conditional fit to the observed data, as
         in pyhf, or the starting values, whatever was observed.

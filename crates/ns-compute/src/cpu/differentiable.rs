@@ -2,15 +2,18 @@
 //!
 //! A session owns its copy of the plan and writes new yields into it in place: nothing is compiled
 //! again and nothing is allocated per call. Gradients use the same tiles as those of
-//! [`CpuLikelihood`]. Derivatives along lines of parameters, of which a profiled statistic needs
-//! one or two, use the reference implementation in `ns_core::templates`, on a copy of the model.
+//! [`CpuLikelihood`], at the extended point of a model with formulas. Derivatives along lines of
+//! parameters, of which a profiled statistic needs one or two, use the reference implementation in
+//! `ns_core::templates`, on a copy of the model.
 
 use super::channel::{PointTerms, Site, TileWork, tiles};
 use super::evaluator::{CpuLikelihood, add_gradient, rates};
 use super::isa::{Isa, VectorBody, dispatch};
 use super::plan::{ModelPlan, TILE};
+use super::pull_back::PullBack as ExtendedPoint;
 use super::terms;
 use ns_core::curvature::{Curvature, CurvatureStructure};
+use ns_core::derived::DerivativeOrder;
 use ns_core::taylor::Taylor;
 use ns_core::templates::choice::YieldSource;
 use ns_core::templates::{self, JointDirection, LineExpansion, ParameterLine};
@@ -59,6 +62,8 @@ pub struct DifferentiableSession {
     inputs: Arc<Inputs>,
     first: [f64; TILE],
     second: [f64; TILE],
+    /// The extended point of a model with formulas.
+    extended: Option<Box<ExtendedPoint>>,
     /// A line of parameters (P), the bins' weights along it (B), and the sums by the inputs (M).
     line: Vec<Taylor>,
     weights: Vec<Taylor>,
@@ -70,6 +75,8 @@ impl DifferentiableSession {
     #[must_use]
     pub fn new(model: &Model, inputs: Inputs) -> Self {
         let likelihood = CpuLikelihood::new(model);
+        let plan = likelihood.plan();
+        let extended = (!plan.derived.is_empty()).then(|| Box::new(ExtendedPoint::new(plan)));
         let inputs = Arc::new(inputs);
         Self {
             likelihood,
@@ -77,6 +84,7 @@ impl DifferentiableSession {
             inputs,
             first: [0.0; TILE],
             second: [0.0; TILE],
+            extended,
             line: Vec::new(),
             weights: Vec::new(),
             changes: Vec::new(),
@@ -95,15 +103,50 @@ impl DifferentiableSession {
         self.likelihood.data()
     }
 
-    /// Computes the gradients with the weights c of the bins. Returns the Poisson terms with
-    /// [`BinWeights::Poisson`], else 0.
+    /// Computes the gradients with the weights c of the bins at `params` (P). Returns the Poisson
+    /// terms with [`BinWeights::Poisson`], else 0; outside the domain of a formula +∞, with
+    /// gradients of zero.
     fn run(&mut self, params: &[f64], weights: BinWeights<'_>, gradient: &mut [f64], by_inputs: &mut [f64]) -> f64 {
+        let Some(mut extended) = self.extended.take() else {
+            return self.run_at(params, weights, gradient, by_inputs);
+        };
+        let plan = Arc::clone(self.likelihood.plan());
+        let value = if extended.set(&plan, params, DerivativeOrder::Gradients) {
+            let (params, by_extended) = extended.output();
+            let value = self.run_at(params, weights, by_extended, by_inputs);
+            extended.gradient(&plan, gradient);
+            value
+        } else {
+            gradient.fill(0.0);
+            by_inputs.fill(0.0);
+            f64::INFINITY
+        };
+        self.extended = Some(extended);
+        value
+    }
+
+    /// Does so at the extended point `params`, with a gradient by its entries (both P + D).
+    fn run_at(&mut self, params: &[f64], weights: BinWeights<'_>, gradient: &mut [f64], by_inputs: &mut [f64]) -> f64 {
         gradient.fill(0.0);
         by_inputs.fill(0.0);
         let Self { likelihood, inputs, first, second, .. } = self;
         let isa = likelihood.isa();
         let (plan, data, point, work) = likelihood.parts();
         dispatch(isa, PullBack { plan, data, inputs, params, weights, point, work, first, second, gradient, by_inputs })
+    }
+
+    /// Computes the bins' weights 1 - n/λ along `params` + ε `direction`, to first order.
+    fn weights_along(&mut self, params: &[f64], direction: &[f64]) {
+        let Self { likelihood, model, extended, weights, .. } = self;
+        weights.resize(model.n_bins(), Taylor::default());
+        let isa = likelihood.isa();
+        let (plan, data, point, work) = likelihood.parts();
+        let Some(extended) = extended else {
+            return dispatch(isa, WeightsAlong { plan, data, params, direction, point, work, weights });
+        };
+        extended.set(plan, params, DerivativeOrder::Gradients);
+        let direction = &extended.direction(plan, direction);
+        dispatch(isa, WeightsAlong { plan, data, params: extended.params(), direction, point, work, weights });
     }
 }
 
@@ -145,11 +188,8 @@ impl TemplateLikelihood for DifferentiableSession {
     }
 
     fn inputs_along(&mut self, params: &[f64], direction: &[f64], by_inputs: &mut [f64]) {
-        let Self { likelihood, model, inputs, line, weights, changes, .. } = self;
-        weights.resize(model.n_bins(), Taylor::default());
-        let isa = likelihood.isa();
-        let (plan, data, point, work) = likelihood.parts();
-        dispatch(isa, WeightsAlong { plan, data, params, direction, point, work, weights });
+        self.weights_along(params, direction);
+        let Self { model, inputs, line, weights, changes, .. } = self;
         line.clear();
         line.extend(params.iter().zip(direction).map(|(&start, &derivative)| Taylor::line(start, derivative)));
         templates::pull_back_inputs(model, inputs, line, weights, changes);
@@ -265,8 +305,8 @@ impl VectorBody for PullBack<'_> {
     }
 }
 
-/// Computes the weights 1 - n/λ of the bins (B), and their derivatives along a direction of
-/// parameters (P).
+/// Computes the weights 1 - n/λ of the bins (B), and their derivatives along a direction of the
+/// extended point (P + D).
 struct WeightsAlong<'a> {
     plan: &'a ModelPlan,
     data: &'a Data,
@@ -319,6 +359,10 @@ fn add_inputs(site: Site<'_>, inputs: &Inputs, work: &TileWork, first: &[f64; TI
             }
         }
         add_products(&mut by_inputs[input.nominal + tile.start..][..tile.len], scales, first, rest);
+        for morphing in &input.morphing {
+            let coefficient = params[plan.morphs[morphing.entry].param as usize];
+            add_products(&mut by_inputs[morphing.start + tile.start..][..tile.len], scales, first, coefficient);
+        }
         if input.normsys.is_empty() {
             continue;
         }

@@ -251,6 +251,11 @@ impl ModelPlan {
                     histosys.hi.differences(values, nominal, &mut self.up[cells..][..n_bins]);
                     histosys.lo.differences(values, nominal, &mut self.down[cells..][..n_bins]);
                 }
+                for morphing in &input.morphing {
+                    let cells = self.morphs[morphing.entry].cells as usize;
+                    let term = &values[morphing.start..morphing.start + n_bins];
+                    self.morphing[cells..][..n_bins].copy_from_slice(term);
+                }
             }
         }
         inputs.each_normsys(values, |entry, factor| self.normsys_table.set(entry, factor));

@@ -90,6 +90,16 @@ impl PullBack {
         self.point.pull_back(&plan.derived, by_derived, gradient);
     }
 
+    /// Returns how the extended point (P + D) moves where the parameters move along `direction`
+    /// (P).
+    pub(crate) fn direction(&self, plan: &ModelPlan, direction: &[f64]) -> Vec<f64> {
+        let rates = plan.derived.tapes.iter().zip(&self.point.expansions).map(|(tape, expansion)| {
+            let terms = tape.arguments().iter().zip(&expansion.gradient);
+            terms.map(|(&argument, rate)| rate * direction[argument as usize]).sum()
+        });
+        direction.iter().copied().chain(rates).collect()
+    }
+
     /// Adds `kinks` of the extended point to `out`.
     pub(crate) fn kinks(&self, plan: &ModelPlan, kinks: &LimitKinks, out: &mut LimitKinks) {
         let mut rates = vec![0.0; plan.n_params];

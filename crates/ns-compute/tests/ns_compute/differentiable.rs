@@ -4,21 +4,30 @@
 use ns_compute::{CpuLikelihood, DifferentiableSession};
 use ns_core::interpolate::Interpolation;
 use ns_core::templates::{LineExpansion, pull_back};
-use ns_core::{Likelihood, TemplateLikelihood};
+use ns_core::{CompileOptions, Likelihood, Model, TemplateLikelihood, compile};
 use ns_testkit::inputs::every_input;
 use ns_testkit::random::{self, Random, Shape};
-use ns_testkit::{assert_all_close, assert_close};
+use ns_testkit::{assert_all_close, assert_close, formulas};
 use proptest::prelude::*;
+
+/// Returns a random model, with formulas and morphing if asked for.
+fn model_of(seed: u64, shape: Shape, has_formulas: bool, interpolation: Interpolation) -> Model {
+    if !has_formulas {
+        return random::model(seed, shape, interpolation);
+    }
+    let options = CompileOptions { interpolation, ..CompileOptions::default() };
+    compile(&formulas::random_workspace(seed, shape), &options).expect("a valid workspace")
+}
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, rng_seed: proptest::test_runner::RngSeed::Fixed(20_261_123), ..ProptestConfig::default() })]
 
     #[test]
-    fn replaced_templates_give_the_likelihood_of_a_model_that_has_them(seed in any::<u64>(), kinked in any::<bool>()) {
+    fn replaced_templates_give_the_likelihood_of_a_model_that_has_them(seed in any::<u64>(), kinked in any::<bool>(), has_formulas in any::<bool>()) {
         let rule = if kinked { Interpolation::KINKED } else { Interpolation::default() };
         // More bins than a tile has, at times.
         let bins = if seed.is_multiple_of(4) { 90 } else { 5 };
-        let mut model = random::model(seed, Shape { bins, ..Shape::SMALL }, rule);
+        let mut model = model_of(seed, Shape { bins, ..Shape::SMALL }, has_formulas, rule);
         let inputs = every_input(&model);
         let mut random = Random::new(seed);
         let values: Vec<f64> = inputs.values(&model).iter().map(|x| x * random.between(0.9, 1.1)).collect();

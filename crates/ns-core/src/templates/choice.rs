@@ -14,9 +14,9 @@ pub enum TemplateVariations {
     /// Nominal yields only.
     #[default]
     None,
-    /// All of its histosys and normsys.
+    /// All of its histosys, normsys and morphing terms.
     All,
-    /// Those of the parameters with these names.
+    /// Those of the parameters with these names, and the morphing terms with these coefficients.
     Named(Vec<String>),
 }
 
@@ -44,6 +44,8 @@ pub enum InputKind {
     NormSysHi(String),
     /// The factor of a normsys at -1σ of the parameter.
     NormSysLo(String),
+    /// The yields that a morphing term adds where its coefficient is 1.
+    Morphing(String),
 }
 
 /// A named group of inputs: a histogram, or a factor.
@@ -73,6 +75,7 @@ impl InputBlock {
             InputKind::HistoSysLo(parameter) | InputKind::NormSysLo(parameter) => {
                 format!("{channel}/{sample}/{parameter}/lo")
             }
+            InputKind::Morphing(coefficient) => format!("{channel}/{sample}/{coefficient}"),
         }
     }
 }
@@ -81,9 +84,6 @@ impl InputBlock {
 #[derive(Debug, Error, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum InputError {
-    /// The model has derived quantities, which the derivatives by templates do not know.
-    #[error("templates of models with formulas or morphing cannot be inputs")]
-    Formulas,
     /// The model has rules of yields, which the derivatives by templates do not know.
     #[error("templates of models with {what} cannot be inputs")]
     YieldRules {
@@ -108,8 +108,8 @@ pub enum InputError {
         /// Channels that have the sample.
         channels: Vec<String>,
     },
-    /// No chosen template is moved by the parameter.
-    #[error("no chosen template has a histosys or normsys of `{parameter}`")]
+    /// No chosen template is moved by the parameter or coefficient.
+    #[error("no chosen template has a histosys, normsys or morphing term of `{parameter}`")]
     UnknownVariation {
         /// The requested parameter.
         parameter: String,
@@ -213,6 +213,15 @@ pub struct NormSysInput {
     pub hi: usize,
 }
 
+/// A morphing term of a chosen template whose yields are inputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MorphingInput {
+    /// Entry among the model's morphing terms.
+    pub entry: usize,
+    /// The input that is the yield of its first bin.
+    pub start: usize,
+}
+
 /// A chosen template.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TemplateInput {
@@ -224,12 +233,15 @@ pub struct TemplateInput {
     pub histosys: Vec<HistoSysInput>,
     /// The normsys whose factors are inputs.
     pub normsys: Vec<NormSysInput>,
+    /// The morphing terms whose yields are inputs.
+    pub morphing: Vec<MorphingInput>,
 }
 
 /// The M inputs of a model.
 ///
 /// Templates are in the order of the model. Each contributes its nominal yields, then for each
-/// histosys the yields at +1σ and at -1σ, then for each normsys the factors at +1σ and at -1σ.
+/// histosys the yields at +1σ and at -1σ, then for each normsys the factors at +1σ and at -1σ, then
+/// for each morphing term its yields.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inputs {
     blocks: Vec<InputBlock>,
@@ -243,11 +255,9 @@ impl Inputs {
     /// Returns the inputs that `selections` name.
     ///
     /// # Errors
-    /// A model with formulas, a name that it does not have, or a template that is selected twice.
+    /// A model with rules of yields, a name that it does not have, or a template that is selected
+    /// twice.
     pub fn new(model: &Model, selections: &[TemplateSelection]) -> Result<Self, InputError> {
-        if model.has_formulas() {
-            return Err(InputError::Formulas);
-        }
         if let Some(what) = model.rules.name() {
             return Err(InputError::YieldRules { what });
         }
@@ -281,7 +291,8 @@ impl Inputs {
         };
         let nominal = self.block(model, template, InputKind::Nominal, n_bins);
         let yields = &model.values(layout.nominal)[model.part(layout.template_cell, template)];
-        let mut input = TemplateInput { template, nominal, histosys: Vec::new(), normsys: Vec::new() };
+        let mut input =
+            TemplateInput { template, nominal, histosys: Vec::new(), normsys: Vec::new(), morphing: Vec::new() };
         for entry in model.part(layout.template_histosys, template) {
             let parameter = &model.parameters.names[model.table(layout.histosys_param)[entry] as usize];
             let cells = model.part(layout.histosys_cell, entry);
@@ -308,6 +319,13 @@ impl Inputs {
                 let hi = self.block(model, template, InputKind::NormSysHi(parameter.clone()), 1);
                 self.block(model, template, InputKind::NormSysLo(parameter.clone()), 1);
                 input.normsys.push(NormSysInput { entry, hi });
+            }
+        }
+        for entry in model.part(layout.template_morphing, template) {
+            let coefficient = model.name_of(model.table(layout.morphing_param)[entry]);
+            if is_wanted(coefficient) {
+                let start = self.block(model, template, InputKind::Morphing(coefficient.to_owned()), n_bins);
+                input.morphing.push(MorphingInput { entry, start });
             }
         }
         self.of_template[template] = Some(u32::try_from(self.templates.len()).expect("templates are numbered by u32"));
@@ -376,6 +394,10 @@ impl Inputs {
                 values[normsys.hi] = model.values(layout.normsys_hi)[normsys.entry];
                 values[normsys.hi + 1] = model.values(layout.normsys_lo)[normsys.entry];
             }
+            for morphing in &input.morphing {
+                let term = &model.values(layout.morphing)[model.part(layout.morphing_cell, morphing.entry)];
+                values[morphing.start..morphing.start + term.len()].copy_from_slice(term);
+            }
         }
         values
     }
@@ -424,6 +446,11 @@ impl Inputs {
             for normsys in &input.normsys {
                 reals[layout.normsys_hi.start + normsys.entry] = values[normsys.hi];
                 reals[layout.normsys_lo.start + normsys.entry] = values[normsys.hi + 1];
+            }
+            for morphing in &input.morphing {
+                let cells = model.part(layout.morphing_cell, morphing.entry);
+                let term = &values[morphing.start..morphing.start + cells.len()];
+                reals[layout.morphing.start..][cells].copy_from_slice(term);
             }
         }
         model.reals = shared;
@@ -505,14 +532,16 @@ fn check_variations(
     Ok(())
 }
 
-/// Returns the names of the parameters of the histosys and normsys of a template.
+/// Returns the names of the parameters of the histosys and normsys of a template, and of the
+/// coefficients of its morphing terms.
 fn movers(model: &Model, template: usize) -> Vec<&str> {
     let layout = &model.layout;
     let of = |starts, params| {
         let params = &model.table(params)[model.part(starts, template)];
-        params.iter().map(|&p| model.parameters.names[p as usize].as_str()).collect::<Vec<_>>()
+        params.iter().map(|&param| model.name_of(param)).collect::<Vec<_>>()
     };
     let mut found = of(layout.template_histosys, layout.histosys_param);
     found.extend(of(layout.template_normsys, layout.normsys_param));
+    found.extend(of(layout.template_morphing, layout.morphing_param));
     found
 }

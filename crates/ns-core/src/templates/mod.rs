@@ -1,10 +1,10 @@
 //! The templates of chosen samples as one vector of inputs, and likelihoods as functions of it.
 //!
 //! An input is a number of a workspace's histograms: a nominal yield, a yield of a histosys at ±1σ,
-//! a factor of a normsys at ±1σ. They are independent of each other: a changed nominal yield leaves
-//! the templates at ±1σ unchanged. What compilation computed from the nominal yields stays
-//! unchanged too: the widths of constraint terms, which describe the sizes of Monte-Carlo samples
-//! and control regions, and the auxiliary data.
+//! a factor of a normsys at ±1σ, a yield of a morphing term. They are independent of each other: a
+//! changed nominal yield leaves the templates at ±1σ unchanged. What compilation computed from the
+//! nominal yields stays unchanged too: the widths of constraint terms, which describe the sizes of
+//! Monte-Carlo samples and control regions, and the auxiliary data.
 //!
 //! Legend: M inputs, P parameters, B bins.
 

@@ -1,14 +1,16 @@
 //! Derivatives of expected counts with respect to parameters and templates by reverse accumulation,
 //! for any number type: the reference implementation.
 //!
-//! A yield is (nominal + Σ shifts) · Π factors. For weights c_b of the bins, Σ_b c_b ∂λ_b/∂z of
-//! every parameter and input z takes one pass over the templates, each factor's derivative being
-//! the product of all others from the left and from the right: no division, so factors of zero need
-//! no special case. Over [`Taylor`] numbers the same lines give the derivatives of these sums along
-//! a line of parameters: Hessian-vector products, and third derivatives contracted twice.
+//! A yield is (nominal + Σ morphing terms + Σ shifts) · Π factors. For weights c_b of the bins, Σ_b
+//! c_b ∂λ_b/∂z of every parameter and input z takes one pass over the templates, each factor's
+//! derivative being the product of all others from the left and from the right: no division, so
+//! factors of zero need no special case. Over [`Taylor`] numbers the same lines give the
+//! derivatives of these sums along a line of parameters: Hessian-vector products, and third
+//! derivatives contracted twice. Sums by derived quantities are pulled back to the parameters with
+//! the gradients of the formulas.
 
 use super::Inputs;
-use super::choice::{TemplateInput, YieldSource};
+use super::choice::{MorphingInput, TemplateInput, YieldSource};
 use crate::interpolate::{Jet, NormSysFactor};
 use crate::model::{Data, Model};
 use crate::scalar::Scalar;
@@ -76,7 +78,7 @@ fn poisson_derivative<S: Scalar>(n: f64, lambda: &S) -> S {
 
 /// Writes to `out` λ, and Σ_b c_b ∂λ_b/∂z of every parameter and input z at `params` (P), without
 /// constraint terms. `weight` returns c_b from b and λ_b.
-pub fn pull_back<S: Scalar + Default + Copy>(
+pub fn pull_back<S: Scalar + Default + Copy + PartialEq>(
     model: &Model,
     inputs: &Inputs,
     params: &[S],
@@ -95,18 +97,19 @@ pub fn pull_back_inputs(
     weights: &[Taylor],
     by_inputs: &mut Vec<Taylor>,
 ) {
+    let line = &*model.extended(line);
     reset(by_inputs, inputs.len());
     for channel in 0..model.channels.len() {
         let weights = &weights[model.channel_bins(channel)];
         for template in model.channel_templates(channel) {
             if let Some(input) = inputs.of_template(template) {
-                Parts::of(model, &Still, template, line).pull_inputs(model, input, weights, by_inputs);
+                Parts::of(model, &Still, template, line).pull_inputs(model, input, line, weights, by_inputs);
             }
         }
     }
 }
 
-fn pull_back_of<S: Scalar + Default + Copy, N: Numbers<S>>(
+fn pull_back_of<S: Scalar + Default + Copy + PartialEq, N: Numbers<S>>(
     model: &Model,
     inputs: &Inputs,
     numbers: &N,
@@ -115,7 +118,8 @@ fn pull_back_of<S: Scalar + Default + Copy, N: Numbers<S>>(
     out: &mut impl PullBackOutput<S>,
 ) {
     let (gradient, by_inputs, lambda) = out.parts();
-    reset(gradient, params.len());
+    let extended = &*model.extended(params);
+    reset(gradient, extended.len());
     reset(by_inputs, inputs.len());
     reset(lambda, model.n_bins());
     let mut parts: Vec<Parts<S>> = Vec::new();
@@ -124,7 +128,7 @@ fn pull_back_of<S: Scalar + Default + Copy, N: Numbers<S>>(
         let lambda = &mut lambda[bins.clone()];
         let templates = model.channel_templates(channel);
         parts.clear();
-        parts.extend(templates.clone().map(|template| Parts::of(model, numbers, template, params)));
+        parts.extend(templates.clone().map(|template| Parts::of(model, numbers, template, extended)));
         for parts in &parts {
             for (bin, lambda) in lambda.iter_mut().enumerate() {
                 *lambda = *lambda + parts.shape[bin] * parts.gammas[bin] * parts.scale;
@@ -132,10 +136,23 @@ fn pull_back_of<S: Scalar + Default + Copy, N: Numbers<S>>(
         }
         let weights: Vec<S> = lambda.iter().enumerate().map(|(bin, l)| weight(bins.start + bin, l)).collect();
         for (parts, template) in parts.iter().zip(templates) {
-            parts.pull(model, template, params, &weights, gradient);
+            parts.pull(model, template, extended, &weights, gradient);
             if let Some(input) = inputs.of_template(template) {
-                parts.pull_inputs(model, input, &weights, by_inputs);
+                parts.pull_inputs(model, input, extended, &weights, by_inputs);
             }
+        }
+    }
+    pull_derived(model, params, gradient);
+}
+
+/// Adds the sums by derived quantities, the last of `gradient` (P + D), to those by their arguments
+/// at `params` (P), and removes them.
+fn pull_derived<S: Scalar + Copy + PartialEq>(model: &Model, params: &[S], gradient: &mut Vec<S>) {
+    let by_derived = gradient.split_off(params.len());
+    for (tape, by_derived) in model.derived.tapes.iter().zip(by_derived) {
+        let (_, by_arguments) = tape.expand(params);
+        for (&argument, derivative) in tape.arguments().iter().zip(by_arguments) {
+            gradient[argument as usize] = gradient[argument as usize] + by_derived * derivative;
         }
     }
 }
@@ -249,7 +266,9 @@ struct Shift<S> {
 /// The factors of a yield: shape · gammas · scale.
 struct Parts<S> {
     shifts: Vec<Shift<S>>,
-    /// nominal + Σ shifts, bin by bin.
+    /// The templates of the morphing terms, bin by bin.
+    terms: Vec<Vec<S>>,
+    /// nominal + Σ morphing terms + Σ shifts, bin by bin.
     shape: Vec<S>,
     /// The product of the per-bin factors, bin by bin.
     gammas: Vec<S>,
@@ -261,6 +280,7 @@ struct Parts<S> {
 }
 
 impl<S: Scalar + Copy> Parts<S> {
+    /// Returns the factors at the extended point `params` (P + D).
     fn of<N: Numbers<S>>(model: &Model, numbers: &N, template: usize, params: &[S]) -> Self {
         let layout = &model.layout;
         let input = numbers.input_of(template);
@@ -268,6 +288,11 @@ impl<S: Scalar + Copy> Parts<S> {
         let moving = |start: Option<usize>, bin: usize| start.map_or(S::from(0.0), |start| numbers.rate(start + bin));
         let first = input.map(|input| input.nominal);
         let mut shape: Vec<S> = nominal.iter().enumerate().map(|(bin, &n)| S::from(n) + moving(first, bin)).collect();
+        let terms = morphing_terms(model, numbers, template);
+        for (entry, term) in model.part(layout.template_morphing, template).zip(&terms) {
+            let coefficient = params[model.table(layout.morphing_param)[entry] as usize];
+            shape.iter_mut().zip(term).for_each(|(y, &t)| *y = *y + coefficient * t);
+        }
         let mut shifts = Vec::new();
         for (k, entry) in model.part(layout.template_histosys, template).enumerate() {
             let param = model.table(layout.histosys_param)[entry] as usize;
@@ -310,10 +335,10 @@ impl<S: Scalar + Copy> Parts<S> {
         let factors: Vec<Factor<S>> = model.part(layout.template_normsys, template).map(factor).collect();
         values.extend(factors.iter().map(|factor| factor.value));
         let (scale, others) = all_others(&values);
-        Self { shifts, shape, gammas, factors, scale, others }
+        Self { shifts, terms, shape, gammas, factors, scale, others }
     }
 
-    /// Adds Σ_b c_b ∂y_b/∂θ to `gradient` (P).
+    /// Adds Σ_b c_b ∂y_b/∂z of the entries z of the extended point `params` to `gradient` (P + D).
     fn pull(&self, model: &Model, template: usize, params: &[S], weights: &[S], gradient: &mut [S]) {
         let layout = &model.layout;
         let mut add = |param: usize, value: S| gradient[param] = gradient[param] + value;
@@ -332,6 +357,10 @@ impl<S: Scalar + Copy> Parts<S> {
                 shift.differences.each_ref().map(|list| sum(weighted.iter().zip(list).map(|(&w, &d)| w * d)));
             add(shift.param, (shift.derivatives[0] * up + shift.derivatives[1] * down) * self.scale);
         }
+        for (entry, term) in model.part(layout.template_morphing, template).zip(&self.terms) {
+            let total = sum(weighted.iter().zip(term).map(|(&w, &t)| w * t));
+            add(model.table(layout.morphing_param)[entry] as usize, total * self.scale);
+        }
         let firsts = &model.table(layout.bin_factor_param)[model.part(layout.template_bin_factor, template)];
         for (k, &first) in firsts.iter().enumerate() {
             for (bin, (&weight, &shape)) in weights.iter().zip(&self.shape).enumerate() {
@@ -342,8 +371,9 @@ impl<S: Scalar + Copy> Parts<S> {
         }
     }
 
-    /// Writes Σ_b c_b ∂y_b/∂x of the template's inputs x to `by_inputs` (M).
-    fn pull_inputs(&self, model: &Model, input: &TemplateInput, weights: &[S], by_inputs: &mut [S]) {
+    /// Writes Σ_b c_b ∂y_b/∂x of the template's inputs x to `by_inputs` (M), at the extended point
+    /// `params`.
+    fn pull_inputs(&self, model: &Model, input: &TemplateInput, params: &[S], weights: &[S], by_inputs: &mut [S]) {
         let layout = &model.layout;
         // Nominal yields count with 1 minus the weights of all shifts, because the templates at ±1σ
         // do not change.
@@ -362,6 +392,12 @@ impl<S: Scalar + Copy> Parts<S> {
         for (bin, &weighted) in weighted.iter().enumerate() {
             by_inputs[input.nominal + bin] = weighted * rest;
         }
+        for &MorphingInput { entry, start } in &input.morphing {
+            let coefficient = params[model.table(layout.morphing_param)[entry] as usize];
+            for (bin, &weighted) in weighted.iter().enumerate() {
+                by_inputs[start + bin] = weighted * coefficient;
+            }
+        }
         let first = model.part(layout.template_normsys, input.template).start;
         let n_scales = model.part(layout.template_scale, input.template).len();
         for normsys in &input.normsys {
@@ -372,6 +408,19 @@ impl<S: Scalar + Copy> Parts<S> {
             by_inputs[normsys.hi + 1] = total * others * by_lo;
         }
     }
+}
+
+/// Returns the templates of the morphing terms of `template`, bin by bin, which may move.
+fn morphing_terms<S: Scalar + Copy, N: Numbers<S>>(model: &Model, numbers: &N, template: usize) -> Vec<Vec<S>> {
+    let layout = &model.layout;
+    let input = numbers.input_of(template);
+    let term = |entry: usize| {
+        let found = input.and_then(|input| input.morphing.iter().find(|morphing| morphing.entry == entry));
+        let rate = |bin: usize| found.map_or(S::from(0.0), |morphing| numbers.rate(morphing.start + bin));
+        let values = &model.values(layout.morphing)[model.part(layout.morphing_cell, entry)];
+        values.iter().enumerate().map(|(bin, &value)| S::from(value) + rate(bin)).collect()
+    };
+    model.part(layout.template_morphing, template).map(term).collect()
 }
 
 fn sum<S: Scalar>(values: impl Iterator<Item = S>) -> S {

@@ -8,10 +8,21 @@ use ns_core::templates::{
     InputError, InputKind, Inputs, LineExpansion, ParameterLine, TemplateSelection, TemplateVariations, along,
     pull_back,
 };
-use ns_testkit::assert_close;
+use ns_core::{CompileOptions, compile};
 use ns_testkit::inputs::every_input;
 use ns_testkit::random::{self, Random, Shape};
+use ns_testkit::{assert_close, formulas};
 use proptest::prelude::*;
+
+/// Returns the random model of `seed`, with formulas and morphing if asked for.
+fn model_of(seed: u64, has_formulas: bool, interpolation: Interpolation) -> Model {
+    if !has_formulas {
+        return random::model(seed, Shape::SMALL, interpolation);
+    }
+    let workspace = formulas::random_workspace(seed, Shape::SMALL);
+    let options = CompileOptions { interpolation, ..CompileOptions::default() };
+    compile(&workspace, &options).expect("a valid workspace")
+}
 
 /// Both gradients of -ln L by the plain code.
 fn gradients(model: &Model, inputs: &Inputs, params: &[f64]) -> (Vec<f64>, Vec<f64>) {
@@ -30,9 +41,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, rng_seed: proptest::test_runner::RngSeed::Fixed(20_261_122), ..ProptestConfig::default() })]
 
     #[test]
-    fn gradients_by_templates_match_differences(seed in any::<u64>(), kinked in any::<bool>()) {
+    fn gradients_by_templates_match_differences(seed in any::<u64>(), kinked in any::<bool>(), has_formulas in any::<bool>()) {
         let rule = if kinked { Interpolation::KINKED } else { Interpolation::default() };
-        let model = random::model(seed, Shape::SMALL, rule);
+        let model = model_of(seed, has_formulas, rule);
         let inputs = every_input(&model);
         let params = random::point(&model.parameters, &mut Random::new(seed), 1.5);
         let values = inputs.values(&model);
@@ -60,8 +71,8 @@ proptest! {
     }
 
     #[test]
-    fn change_along_a_line_matches_differences(seed in any::<u64>()) {
-        let model = random::model(seed, Shape::SMALL, Interpolation::default());
+    fn change_along_a_line_matches_differences(seed in any::<u64>(), has_formulas in any::<bool>()) {
+        let model = model_of(seed, has_formulas, Interpolation::default());
         let inputs = every_input(&model);
         let mut random = Random::new(seed);
         let params: Vec<f64> = random::point(&model.parameters, &mut random, 0.8);
@@ -95,8 +106,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 30, rng_seed: proptest::test_runner::RngSeed::Fixed(20_261_124), ..ProptestConfig::default() })]
 
     #[test]
-    fn hessian_products_match_differences_of_gradients(seed in any::<u64>()) {
-        let model = random::model(seed, Shape::SMALL, Interpolation::default());
+    fn hessian_products_match_differences_of_gradients(seed in any::<u64>(), has_formulas in any::<bool>()) {
+        let model = model_of(seed, has_formulas, Interpolation::default());
         let inputs = every_input(&model);
         let mut random = Random::new(seed);
         let (params, values) = (random::point(&model.parameters, &mut random, 0.8), inputs.values(&model));

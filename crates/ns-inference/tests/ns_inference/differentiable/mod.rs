@@ -3,6 +3,7 @@
 
 mod batches;
 mod failures;
+mod formulas;
 mod second;
 mod starts;
 
