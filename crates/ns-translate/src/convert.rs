@@ -114,7 +114,8 @@ impl ConversionError {
     pub fn hint(&self) -> Option<&'static str> {
         match self.format {
             TargetFormat::Pyhf => Some("the format `extended` has keys for it, which pyhf does not read"),
-            TargetFormat::Extended | TargetFormat::Hs3 | TargetFormat::Xml => None,
+            TargetFormat::Hs3 | TargetFormat::Xml => Some("the format `extended` holds every model"),
+            TargetFormat::Extended => None,
         }
     }
 }

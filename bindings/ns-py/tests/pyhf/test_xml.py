@@ -354,7 +354,7 @@ def test_json2xml_reads_data_cards(tmp_path):
 def test_json2xml_names_what_xml_cannot_hold(tmp_path):
     done = command("json2xml", TESTDATA / "hs3/models/poisson.json", "--output-dir", tmp_path / "out")
     said = "HistFactory XML cannot hold constraint terms of `k` (`/measurements/0/config/parameters/0/constraints`)"
-    message = f"error: in `{TESTDATA / 'hs3/models/poisson.json'}`: {said}\n"
+    message = f"error: in `{TESTDATA / 'hs3/models/poisson.json'}`: {said}\nhint: the format `extended` holds every model\n"
     assert (done.returncode, done.stderr) == (2, message) and not (tmp_path / "out").exists()
 
 
