@@ -142,7 +142,7 @@ fn described(block: &InputBlock) -> Described<'_> {
         InputKind::Morphing(coefficient) => ("morphing", Some(coefficient.as_str())),
     };
     let (start, stop) = (block.range.start, block.range.end);
-    Described { name: block.name(), channel: &block.channel, sample: &block.sample, kind, parameter, start, stop }
+    Described { name: block.name.clone(), channel: &block.channel, sample: &block.sample, kind, parameter, start, stop }
 }
 
 #[derive(Debug)]

@@ -46,7 +46,8 @@ class Block(NamedTuple):
     ----------
     name : str
         ``channel/sample``, for variations with ``/parameter/hi`` or ``/parameter/lo``, for morphing
-        terms with ``/coefficient``.
+        terms with ``/coefficient``. What would have the name of an earlier block ends with
+        `` (normsys)`` or with a number, such as `` (2)``.
     channel, sample : str
     kind : str
         ``nominal``, ``histosys_hi``, ``histosys_lo``, ``normsys_hi``, ``normsys_lo`` or

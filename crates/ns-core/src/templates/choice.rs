@@ -4,6 +4,7 @@
 use crate::interpolate::NormSysFactor;
 use crate::model::Model;
 use crate::similar_name;
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 use thiserror::Error;
@@ -59,23 +60,40 @@ pub struct InputBlock {
     pub kind: InputKind,
     /// Their indices among the inputs.
     pub range: Range<usize>,
+    /// The block's name, which no other block has: `channel/sample`, for variations with
+    /// `/parameter/hi` or `/parameter/lo`, for morphing terms with `/coefficient`. What would have
+    /// the name of an earlier block ends with its kind, ` (normsys)`, or with a number, ` (2)`.
+    pub name: String,
 }
 
-impl InputBlock {
-    /// Returns the block's name: `channel/sample`, for variations with `/parameter/hi` or
-    /// `/parameter/lo`.
-    #[must_use]
-    pub fn name(&self) -> String {
-        let Self { channel, sample, kind, .. } = self;
-        match kind {
-            InputKind::Nominal => format!("{channel}/{sample}"),
-            InputKind::HistoSysHi(parameter) | InputKind::NormSysHi(parameter) => {
-                format!("{channel}/{sample}/{parameter}/hi")
-            }
-            InputKind::HistoSysLo(parameter) | InputKind::NormSysLo(parameter) => {
-                format!("{channel}/{sample}/{parameter}/lo")
-            }
-            InputKind::Morphing(coefficient) => format!("{channel}/{sample}/{coefficient}"),
+impl InputKind {
+    /// Returns the name of a block of this kind, which another block may have too.
+    fn block_name(&self, channel: &str, sample: &str) -> String {
+        match self {
+            Self::Nominal => format!("{channel}/{sample}"),
+            Self::HistoSysHi(parameter) | Self::NormSysHi(parameter) => format!("{channel}/{sample}/{parameter}/hi"),
+            Self::HistoSysLo(parameter) | Self::NormSysLo(parameter) => format!("{channel}/{sample}/{parameter}/lo"),
+            Self::Morphing(coefficient) => format!("{channel}/{sample}/{coefficient}"),
+        }
+    }
+
+    fn is_normsys(&self) -> bool {
+        matches!(self, Self::NormSysHi(_) | Self::NormSysLo(_))
+    }
+}
+
+/// Makes the names of `blocks` different.
+fn distinguish(blocks: &mut [InputBlock]) {
+    let mut known = HashSet::new();
+    for InputBlock { name, kind, .. } in blocks {
+        let plain = name.clone();
+        if known.contains(name) && kind.is_normsys() {
+            *name = format!("{plain} (normsys)");
+        }
+        let mut number = 1;
+        while !known.insert(name.clone()) {
+            number += 1;
+            *name = format!("{plain} ({number})");
         }
     }
 }
@@ -278,6 +296,7 @@ impl Inputs {
                 inputs.add(model, template, variations)?;
             }
         }
+        distinguish(&mut inputs.blocks);
         if inputs.len == 0 { Err(InputError::Nothing) } else { Ok(inputs) }
     }
 
@@ -337,7 +356,8 @@ impl Inputs {
         let (channel, sample) = names(model, template);
         let start = self.len;
         self.len += len;
-        self.blocks.push(InputBlock { channel, sample, kind, range: start..self.len });
+        let name = kind.block_name(&channel, &sample);
+        self.blocks.push(InputBlock { channel, sample, kind, range: start..self.len, name });
         start
     }
 
@@ -410,11 +430,10 @@ impl Inputs {
         if values.len() != self.len {
             return Err(InputError::Length { found: values.len(), wanted: self.len });
         }
-        let is_factor = |kind: &InputKind| matches!(kind, InputKind::NormSysHi(_) | InputKind::NormSysLo(_));
         for block in &self.blocks {
             for (element, &value) in values[block.range.clone()].iter().enumerate() {
-                if !value.is_finite() || (value <= 0.0 && is_factor(&block.kind)) {
-                    return Err(InputError::Value { block: block.name(), element, value });
+                if !value.is_finite() || (value <= 0.0 && block.kind.is_normsys()) {
+                    return Err(InputError::Value { block: block.name.clone(), element, value });
                 }
             }
         }
@@ -425,7 +444,7 @@ impl Inputs {
     #[must_use]
     pub fn place(&self, input: usize) -> (String, usize) {
         let block = &self.blocks[self.blocks.partition_point(|block| block.range.end <= input)];
-        (block.name(), input - block.range.start)
+        (block.name.clone(), input - block.range.start)
     }
 
     /// Writes `values` (M) into the tables of `model`.

@@ -4,6 +4,7 @@
 use ns_core::interpolate::Interpolation;
 use ns_core::likelihood::nll;
 use ns_core::model::Model;
+use ns_core::spec::{Modifier, ModifierData};
 use ns_core::templates::{
     InputError, InputKind, Inputs, LineExpansion, ParameterLine, TemplateSelection, TemplateVariations, along,
     pull_back,
@@ -11,6 +12,7 @@ use ns_core::templates::{
 use ns_core::{CompileOptions, compile};
 use ns_testkit::inputs::every_input;
 use ns_testkit::random::{self, Random, Shape};
+use ns_testkit::small::{one_channel, sample};
 use ns_testkit::{assert_close, formulas};
 use proptest::prelude::*;
 
@@ -142,7 +144,7 @@ fn nominal_yields_move_alone() {
     let mut values = inputs.values(&model);
     let block = inputs.blocks().iter().find(|b| matches!(b.kind, InputKind::HistoSysHi(_))).expect("a histosys");
     let before = values[block.range.start];
-    let nominal = inputs.blocks().iter().find(|b| b.name() == format!("{}/{}", block.channel, block.sample));
+    let nominal = inputs.blocks().iter().find(|b| b.name == format!("{}/{}", block.channel, block.sample));
     values[nominal.expect("its nominal yields").range.start] += 1.0;
     let mut moved = model.clone();
     inputs.apply(&values, &mut moved);
@@ -169,4 +171,36 @@ fn names_that_are_not_there_are_explained() {
     let variation = error(&[named("signal", None, TemplateVariations::Named(vec!["xz".to_owned()]))]);
     assert!(matches!(variation, InputError::UnknownVariation { .. }));
     assert_eq!(error(&[]), InputError::Nothing);
+}
+
+#[test]
+fn blocks_have_names_of_their_own() {
+    let jes = [
+        ("jes", ModifierData::HistoSys { lo_data: vec![9.0], hi_data: vec![11.0] }),
+        ("jes", ModifierData::NormSys { lo: 0.9, hi: 1.1 }),
+    ];
+    let mut signal = sample("signal", &[10.0], &jes);
+    for name in ["first", "second", "third"] {
+        signal.modifiers.push(formulas::morphing(name, vec![("mu", vec![1.0])]));
+    }
+    signal.modifiers.push(Modifier::new("mu", ModifierData::NormFactor));
+    let model = one_channel(vec![signal], &[12.0]);
+    let selection = TemplateSelection {
+        sample: "signal".to_owned(),
+        channel: None,
+        variations: TemplateVariations::Named(vec!["jes".to_owned(), "mu".to_owned()]),
+    };
+    let inputs = Inputs::new(&model, &[selection]).expect("names of the model");
+    let names: Vec<&str> = inputs.blocks().iter().map(|block| block.name.trim_start_matches(&*block.channel)).collect();
+    let wanted = [
+        "/signal",
+        "/signal/jes/hi",
+        "/signal/jes/lo",
+        "/signal/jes/hi (normsys)",
+        "/signal/jes/lo (normsys)",
+        "/signal/mu",
+        "/signal/mu (2)",
+        "/signal/mu (3)",
+    ];
+    assert_eq!(names, wanted);
 }
