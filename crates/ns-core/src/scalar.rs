@@ -16,6 +16,9 @@ pub trait Scalar: Clone + From<f64> + Add<Output = Self> + Mul<Output = Self> {
     /// Returns f(self), given value and derivatives of f at [`Scalar::value`].
     #[must_use]
     fn chain(&self, f: Jet) -> Self;
+
+    /// Returns whether all of its derivatives are zero.
+    fn is_constant(&self) -> bool;
 }
 
 impl Scalar for f64 {
@@ -25,6 +28,10 @@ impl Scalar for f64 {
 
     fn chain(&self, f: Jet) -> Self {
         f.value
+    }
+
+    fn is_constant(&self) -> bool {
+        true
     }
 }
 
@@ -110,6 +117,10 @@ impl Scalar for HyperDual {
         let mut hessian = add_scaled(&self.hessian, f.first, &[], 0.0);
         add_symmetric_product(&mut hessian, f.second / 2.0, &self.gradient, &self.gradient);
         Self { value: f.value, gradient: add_scaled(&self.gradient, f.first, &[], 0.0), hessian }
+    }
+
+    fn is_constant(&self) -> bool {
+        self.gradient.iter().chain(&self.hessian).all(|&derivative| derivative == 0.0)
     }
 }
 

@@ -65,6 +65,10 @@ impl Scalar for Taylor {
             second: f.second * self.first * self.first + f.first * self.second,
         }
     }
+
+    fn is_constant(&self) -> bool {
+        self.first == 0.0 && self.second == 0.0
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! First derivatives of the functions of formulas, themselves made of such functions: so they have
-//! derivatives over every number type that carries some.
+//! First derivatives of the functions of formulas for any number type, written in terms of the
+//! functions themselves: differentiating them again needs no further table.
 
 use super::function::{BinaryFunction, UnaryFunction};
-use super::tape::unary as apply;
+use super::tape::{has_constant_exponent, unary as apply};
 use crate::scalar::Scalar;
 
 /// Returns f'(x); `value` is f(x).
@@ -28,7 +28,11 @@ pub(super) fn unary<S: Scalar + Copy>(function: UnaryFunction, x: S, value: S) -
         UnaryFunction::Atan => power(one + x * x, -1.0),
         UnaryFunction::Sinh => apply(UnaryFunction::Cosh, &x),
         UnaryFunction::Cosh => apply(UnaryFunction::Sinh, &x),
-        UnaryFunction::Tanh => power(apply(UnaryFunction::Cosh, &x), -2.0),
+        UnaryFunction::Tanh => {
+            // 4e/(1 + e)² with e = exp(-2|x|), which no x makes infinite.
+            let e = apply(UnaryFunction::Exp, &(x * S::from(-2.0_f64.copysign(x.value()))));
+            S::from(4.0) * e * power(one + e, -2.0)
+        }
         UnaryFunction::Power(0.0) => S::from(0.0),
         UnaryFunction::Power(exponent) => power(x, exponent - 1.0) * S::from(exponent),
     }
@@ -44,12 +48,23 @@ pub(super) fn binary<S: Scalar + Copy>(function: BinaryFunction, operands: [S; 2
         BinaryFunction::Subtract => [1.0, -1.0].map(S::from),
         BinaryFunction::Multiply => [b, a],
         BinaryFunction::Divide => [inverse(b), minus(value * inverse(b))],
+        BinaryFunction::Power if has_constant_exponent(&a, &b) => {
+            let by_a = b * apply(UnaryFunction::Power(b.value() - 1.0), &a);
+            [by_a, if a.value() == 0.0 { S::from(0.0) } else { value * apply(UnaryFunction::Log, &a) }]
+        }
         BinaryFunction::Power => [b * value * inverse(a), value * apply(UnaryFunction::Log, &a)],
         BinaryFunction::Atan2 => {
             let inverse_square = inverse(a * a + b * b);
             [b * inverse_square, minus(a * inverse_square)]
         }
         // These are constants on either side of their kinks and steps.
-        _ => function.jet(a.value(), b.value()).first.map(S::from),
+        BinaryFunction::Min
+        | BinaryFunction::Max
+        | BinaryFunction::Less
+        | BinaryFunction::LessOrEqual
+        | BinaryFunction::Equal
+        | BinaryFunction::NotEqual
+        | BinaryFunction::And
+        | BinaryFunction::Or => function.jet(a.value(), b.value()).first.map(S::from),
     }
 }

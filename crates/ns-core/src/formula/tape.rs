@@ -177,7 +177,7 @@ impl Tape {
 
     /// Returns the value and the gradient (A) at `params` (P), for any number type. Over
     /// [`Taylor`](crate::taylor::Taylor) numbers these are value and gradient along a line, with
-    /// their first and second derivatives: third derivatives of the formula.
+    /// their first and second derivatives, so third derivatives of the formula.
     #[must_use]
     pub fn expand<S: Scalar + Copy + PartialEq>(&self, params: &[S]) -> (S, Vec<S>) {
         let (zero, values) = (S::from(0.0), self.values(params));
@@ -419,7 +419,7 @@ impl<'a, R: Fn(&str) -> Argument<'a>> Builder<'a, '_, R> {
                 Node::Name(name) => names[name as usize],
                 Node::Number(number) => self.push(Node::Number(number))?,
                 Node::Unary(function, a) => self.push(Node::Unary(function, at(a)))?,
-                Node::Binary(function, a, b) => self.push(Node::Binary(function, at(a), at(b)))?,
+                Node::Binary(function, a, b) => self.add_binary(function, [at(a), at(b)])?,
                 Node::Select(a, b, c) => self.push(Node::Select(at(a), at(b), at(c)))?,
             };
         }
@@ -427,6 +427,18 @@ impl<'a, R: Fn(&str) -> Argument<'a>> Builder<'a, '_, R> {
         let result = places.last().copied().unwrap_or_default();
         self.done.insert(std::ptr::from_ref(formula), result);
         Ok(result)
+    }
+
+    /// Adds a function of two operands. A power whose exponent turns out to be a constant is a
+    /// function of one, which has derivatives for any base.
+    fn add_binary(&mut self, function: BinaryFunction, [a, b]: [u32; 2]) -> Result<u32, TapeError> {
+        match (function, self.nodes[a as usize], self.nodes[b as usize]) {
+            (_, Node::Number(x), Node::Number(y)) => self.push(Node::Number(function.value(x, y))),
+            (BinaryFunction::Power, _, Node::Number(exponent)) => {
+                self.push(Node::Unary(UnaryFunction::Power(exponent), a))
+            }
+            _ => self.push(Node::Binary(function, a, b)),
+        }
     }
 
     fn add_name(&mut self, name: &str) -> Result<u32, TapeError> {
@@ -479,14 +491,26 @@ fn binary<S: Scalar>(function: BinaryFunction, a: S, b: S) -> S {
         BinaryFunction::Subtract => a + minus(&b),
         BinaryFunction::Multiply => a * b,
         BinaryFunction::Divide => a * unary(UnaryFunction::Power(-1.0), &b),
+        BinaryFunction::Power if has_constant_exponent(&a, &b) => unary(UnaryFunction::Power(b.value()), &a),
         BinaryFunction::Power => unary(UnaryFunction::Exp, &(b * unary(UnaryFunction::Log, &a))),
         BinaryFunction::Min | BinaryFunction::Max => {
             let value = function.value(a.value(), b.value());
             if value == a.value() { a } else { b }
         }
         BinaryFunction::Atan2 => angle(a, b),
-        _ => S::from(function.value(a.value(), b.value())),
+        BinaryFunction::Less
+        | BinaryFunction::LessOrEqual
+        | BinaryFunction::Equal
+        | BinaryFunction::NotEqual
+        | BinaryFunction::And
+        | BinaryFunction::Or => S::from(function.value(a.value(), b.value())),
     }
+}
+
+/// Returns whether a^b has the derivatives of a power with a constant exponent: if b does not move,
+/// or at a = 0, where a^b changes with positive b by less than with a.
+pub(super) fn has_constant_exponent<S: Scalar>(a: &S, b: &S) -> bool {
+    b.is_constant() || (a.value() == 0.0 && b.value() > 0.0)
 }
 
 /// Returns the angle of the point (x, y): the inverse tangent of y/x or of -x/y, whichever is
