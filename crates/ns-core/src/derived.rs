@@ -68,14 +68,6 @@ impl Model {
         !self.derived.is_empty() || self.layout.morphing_param.len > 0
     }
 
-    /// Returns the name of index `index` of an extended point: that of a parameter, or what a
-    /// derived quantity is called in messages.
-    #[must_use]
-    pub fn name_of(&self, index: u32) -> &str {
-        let names = &self.parameters.names;
-        names.get(index as usize).unwrap_or_else(|| &self.derived.names[index as usize - names.len()])
-    }
-
     /// Returns the parameters that index `index` of an extended point depends on: itself, or the
     /// arguments of a derived quantity.
     pub fn parameters_of(&self, index: u32) -> impl Iterator<Item = u32> + '_ {

@@ -132,6 +132,9 @@ pub struct Model {
     pub reals: Arc<[f64]>,
     /// The place of each table.
     pub layout: ModelLayout,
+    /// The coefficient of each morphing term as the workspace writes it, with names in place of
+    /// positions.
+    pub coefficients: Vec<String>,
     /// Quantities that formulas derive from the parameters.
     pub derived: DerivedQuantities,
     /// What becomes of yields beyond shifts and factors.

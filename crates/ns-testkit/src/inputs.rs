@@ -14,12 +14,12 @@ pub fn every_input(model: &Model) -> Inputs {
     let normsys = model.table(layout.normsys_param).iter().enumerate();
     let is_own = |entry: usize| model.normsys_response(entry) != model.responses.normsys[0];
     let own: Vec<u32> = normsys.filter(|(entry, _)| is_own(*entry)).map(|(_, &param)| param).collect();
-    let moving =
-        [layout.normsys_param, layout.histosys_param, layout.morphing_param].map(|span| model.table(span)).concat();
+    let moving = [layout.normsys_param, layout.histosys_param].map(|span| model.table(span)).concat();
     let mut params: Vec<u32> = moving.into_iter().filter(|param| !own.contains(param)).collect();
     params.sort_unstable();
     params.dedup();
-    let names: Vec<String> = params.iter().map(|&param| model.name_of(param).to_owned()).collect();
+    let mut names: Vec<String> = params.iter().map(|&param| model.parameters.names[param as usize].clone()).collect();
+    names.extend_from_slice(&model.coefficients);
     let all = |sample: &String| TemplateSelection {
         sample: sample.clone(),
         channel: None,

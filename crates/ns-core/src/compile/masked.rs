@@ -55,7 +55,7 @@ impl Model {
         for (i, is_used) in tables.used_params(self).into_iter().enumerate() {
             parameters.fixed[i] |= !is_used && parameters.constraint[i].is_none();
         }
-        let FlatTables { indices, reals, layout, samples, responses, rules } =
+        let FlatTables { indices, reals, layout, samples, coefficients, responses, rules } =
             tables.into_flat(&parameters, self.samples.clone())?;
         let mut model = Self {
             channels,
@@ -70,6 +70,7 @@ impl Model {
             indices: indices.into(),
             reals: reals.into(),
             layout,
+            coefficients,
             derived: self.derived.clone(),
             rules,
             nonlinearity: Nonlinearity::default(),

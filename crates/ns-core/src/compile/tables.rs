@@ -4,11 +4,12 @@ use super::error::CompileError;
 use super::formulas::Derivation;
 use super::responses::{histosys_response, index_of, normsys_response, scaling_factor, scaling_response};
 use super::structure::SortedOrder;
+use crate::formula::Formula;
 use crate::interpolate::Interpolation;
 use crate::model::{Model, ModelLayout, TableSpan};
 use crate::parameters::Parameters;
 use crate::response::{NormSysResponse, Responses};
-use crate::spec::{Clipping, Modifier, ModifierData, Sample, Workspace};
+use crate::spec::{Clipping, Expression, Modifier, ModifierData, Sample, Workspace};
 use crate::yield_rules::{McStat, ScalingHistoSys, ShapeRule, TemplateErrors, YieldRules};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -32,6 +33,8 @@ pub(super) struct Tables {
     template_morphing: Vec<usize>,
     morphing_param: Vec<usize>,
     morphing_cell: Vec<usize>,
+    /// The text of the coefficient of each morphing term.
+    coefficients: Vec<String>,
     template_bin_factor: Vec<usize>,
     bin_factor_param: Vec<usize>,
     nominal: Vec<f64>,
@@ -57,6 +60,7 @@ pub(super) struct FlatTables {
     pub(super) reals: Vec<f64>,
     pub(super) layout: ModelLayout,
     pub(super) samples: Vec<String>,
+    pub(super) coefficients: Vec<String>,
     pub(super) responses: Responses,
     pub(super) rules: YieldRules,
 }
@@ -135,6 +139,7 @@ impl Tables {
             template_morphing: Vec::new(),
             morphing_param: Vec::new(),
             morphing_cell: Vec::new(),
+            coefficients: Vec::new(),
             template_bin_factor: Vec::new(),
             bin_factor_param: Vec::new(),
             nominal: Vec::new(),
@@ -184,6 +189,7 @@ impl Tables {
                 ModifierData::Morphing(terms) => {
                     for (term, index) in terms.iter().zip(derived) {
                         self.morphing_param.push(*index);
+                        self.coefficients.push(named_text(&term.coefficient));
                         self.morphing_cell.push(self.morphing.len());
                         self.morphing.extend_from_slice(&term.data);
                     }
@@ -305,6 +311,7 @@ impl Tables {
         }
         for i in model.part(layout.template_morphing, template) {
             self.morphing_param.push(copy(layout.morphing_param, i));
+            self.coefficients.push(model.coefficients[i].clone());
             self.morphing_cell.push(self.morphing.len());
             let first = copy(layout.morphing_cell, i);
             self.morphing.extend_from_slice(&model.values(layout.morphing)[first + bins.start..first + bins.end]);
@@ -377,8 +384,16 @@ impl Tables {
             morphing: buffers.reals(&self.morphing),
         };
         let Buffers { indices, reals } = buffers;
-        Ok(FlatTables { indices, reals, layout, samples, responses: self.responses, rules: self.rules })
+        let Self { coefficients, responses, rules, .. } = self;
+        Ok(FlatTables { indices, reals, layout, samples, coefficients, responses, rules })
     }
+}
+
+/// Returns the text of a coefficient that was parsed, with names in place of positions.
+fn named_text(coefficient: &Expression) -> String {
+    let arguments = coefficient.parameters.as_deref().unwrap_or_default();
+    Formula::parse(&coefficient.text, arguments)
+        .map_or_else(|_| coefficient.text.clone(), |formula| formula.named_text())
 }
 
 /// Returns the factors of a histosys of `sample` that scales; its yields have been checked.

@@ -102,6 +102,20 @@ impl Formula {
         error::column(&self.text, start)
     }
 
+    /// Returns the text with the names of the list of arguments in place of their positions.
+    ///
+    /// ```
+    /// use ns_core::formula::Formula;
+    ///
+    /// let formula = Formula::parse("@0*x[1]^2", &["mu".into(), "b-tag".into()])?;
+    /// assert_eq!(formula.named_text(), "mu*`b-tag`^2");
+    /// # Ok::<(), ns_core::formula::FormulaError>(())
+    /// ```
+    #[must_use]
+    pub fn named_text(&self) -> String {
+        self.replaced(|used| used.is_position.then(|| quoted(&self.names[used.name])))
+    }
+
     /// Returns the text with every name replaced by what `new_name` returns, in backticks where the
     /// syntax needs them. Positions of arguments stay.
     ///
@@ -114,16 +128,21 @@ impl Formula {
     /// # Ok::<(), ns_core::formula::FormulaError>(())
     /// ```
     pub fn renamed(&self, new_name: impl Fn(&str) -> String) -> String {
-        let (mut text, mut end) = (String::with_capacity(self.text.len()), 0);
-        for used in self.uses.iter().filter(|used| !used.is_position) {
+        self.replaced(|used| {
             let old = &self.names[used.name];
-            let new = new_name(old);
+            let new = Some(new_name(old)).filter(|new| !used.is_position && new != old);
+            new.map(|new| quoted(&new))
+        })
+    }
+
+    /// Returns the text with uses of names replaced by what `new_text` returns for them, if
+    /// anything.
+    fn replaced(&self, new_text: impl Fn(&NameUse) -> Option<String>) -> String {
+        let (mut text, mut end) = (String::with_capacity(self.text.len()), 0);
+        for used in &self.uses {
+            let Some(new) = new_text(used) else { continue };
             text.push_str(&self.text[end..used.span.start]);
-            if new == *old {
-                text.push_str(&self.text[used.span.clone()]);
-            } else {
-                text.push_str(&quoted(&new));
-            }
+            text.push_str(&new);
             end = used.span.end;
         }
         text.push_str(&self.text[end..]);

@@ -129,9 +129,9 @@ pub enum InputError {
     /// No chosen template is moved by the parameter or coefficient.
     #[error("no chosen template has a histosys, normsys or morphing term of `{parameter}`")]
     UnknownVariation {
-        /// The requested parameter.
+        /// The requested parameter or coefficient.
         parameter: String,
-        /// A parameter with a similar name.
+        /// A parameter or coefficient with a similar name.
         similar: Option<String>,
     },
     /// A modifier that does not follow the model's interpolation rule.
@@ -341,7 +341,7 @@ impl Inputs {
             }
         }
         for entry in model.part(layout.template_morphing, template) {
-            let coefficient = model.name_of(model.table(layout.morphing_param)[entry]);
+            let coefficient = model.coefficients[entry].as_str();
             if is_wanted(coefficient) {
                 let start = self.block(model, template, InputKind::Morphing(coefficient.to_owned()), n_bins);
                 input.morphing.push(MorphingInput { entry, start });
@@ -557,10 +557,10 @@ fn movers(model: &Model, template: usize) -> Vec<&str> {
     let layout = &model.layout;
     let of = |starts, params| {
         let params = &model.table(params)[model.part(starts, template)];
-        params.iter().map(|&param| model.name_of(param)).collect::<Vec<_>>()
+        params.iter().map(|&param| model.parameters.names[param as usize].as_str()).collect::<Vec<_>>()
     };
     let mut found = of(layout.template_histosys, layout.histosys_param);
     found.extend(of(layout.template_normsys, layout.normsys_param));
-    found.extend(of(layout.template_morphing, layout.morphing_param));
+    found.extend(model.part(layout.template_morphing, template).map(|entry| model.coefficients[entry].as_str()));
     found
 }

@@ -4,7 +4,7 @@
 use ns_core::interpolate::Interpolation;
 use ns_core::likelihood::nll;
 use ns_core::model::Model;
-use ns_core::spec::{Modifier, ModifierData};
+use ns_core::spec::{Expression, Modifier, ModifierData, MorphingTerm};
 use ns_core::templates::{
     InputError, InputKind, Inputs, LineExpansion, ParameterLine, TemplateSelection, TemplateVariations, along,
     pull_back,
@@ -183,12 +183,16 @@ fn blocks_have_names_of_their_own() {
     for name in ["first", "second", "third"] {
         signal.modifiers.push(formulas::morphing(name, vec![("mu", vec![1.0])]));
     }
+    let arguments = Some(vec!["mu".to_owned(), "jes".to_owned()]);
+    let coefficient = Expression { text: "@0*@1".to_owned(), parameters: arguments };
+    let term = MorphingTerm { coefficient, data: vec![0.5] };
+    signal.modifiers.push(Modifier::new("with_positions", ModifierData::Morphing(vec![term])));
     signal.modifiers.push(Modifier::new("mu", ModifierData::NormFactor));
     let model = one_channel(vec![signal], &[12.0]);
     let selection = TemplateSelection {
         sample: "signal".to_owned(),
         channel: None,
-        variations: TemplateVariations::Named(vec!["jes".to_owned(), "mu".to_owned()]),
+        variations: TemplateVariations::Named(["jes", "mu", "mu*jes"].map(str::to_owned).to_vec()),
     };
     let inputs = Inputs::new(&model, &[selection]).expect("names of the model");
     let names: Vec<&str> = inputs.blocks().iter().map(|block| block.name.trim_start_matches(&*block.channel)).collect();
@@ -201,6 +205,7 @@ fn blocks_have_names_of_their_own() {
         "/signal/mu",
         "/signal/mu (2)",
         "/signal/mu (3)",
+        "/signal/mu*jes",
     ];
     assert_eq!(names, wanted);
 }
