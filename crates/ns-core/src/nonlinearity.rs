@@ -12,9 +12,9 @@
 //! Two parameters with nearly the same effect move against each other along a direction in which
 //! the λ' cancel and the λ'' do not: the bend of such a pair is that of this direction. A sum over
 //! hundreds of bins is large even if no data of the model make -ln L curve down, because Σ_b z_b
-//! λ''_b/√λ_b fluctuates by √(Σ_b λ''_b²/λ_b) only. The bend of a pair is at most 12 times what it
-//! is with this instead of the sum: then -ln L can curve down where the data are 12/bend standard
-//! deviations off in the direction of the change, as they are if 144 bins are 1/bend off.
+//! λ''_b/√λ_b fluctuates by √(Σ_b λ''_b²/λ_b) only. So the bend of a pair has 12 √(Σ_b c_b²) in
+//! place of Σ_b |c_b|, with c = λ''/√λ, where that is less. As Σ_b |c_b| ≤ √n √(Σ_b c_b²) in n
+//! bins, nothing changes in up to 144.
 
 use crate::expected::morph;
 use crate::interpolate::{HistoSysInterpolation, Jet, NormSysFactor, NormSysInterpolation};
@@ -369,4 +369,28 @@ fn normsys(lo: f64, hi: f64) -> BinResponse {
     let (first, second) = (coefficients[0], 2.0 * coefficients[1]);
     let (derivative_lo, derivative_hi) = (-lo * ln_lo, hi * ln_hi);
     [lo - 1.0, derivative_lo, -derivative_lo * ln_lo, first, second, hi - 1.0, derivative_hi, derivative_hi * ln_hi]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns how strongly two parameters bend that both change each of these bins by `changes`.
+    fn bend(changes: &[f64]) -> f64 {
+        let effects: Vec<[f64; 2]> = changes.iter().map(|&change| [1.0, 0.5 * change]).collect();
+        let run = [ChannelEffects { first_bin: 0, effects: &effects }];
+        bent_together(&run, &run)
+    }
+
+    #[test]
+    fn many_bins_bend_a_pair_by_as_much_as_their_fluctuations() {
+        let close = |a: f64, b: f64| (a - b).abs() < 1e-12 * b;
+        assert!(close(bend(&[0.2; 100]), 20.0));
+        assert!(close(bend(&[0.2; 144]), 28.8));
+        assert!(close(bend(&[0.2; 576]), 12.0 * 4.8));
+        // Few of many bins change.
+        let mut changes = [0.0; 1000];
+        changes[..50].fill(0.4);
+        assert!(close(bend(&changes), 20.0));
+    }
 }
