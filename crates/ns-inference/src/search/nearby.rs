@@ -5,7 +5,7 @@
 //! C_·S C_SS⁻¹, and a step of theirs is -(C - C_·S C_SS⁻¹ C_S·) g.
 
 use super::Search;
-use crate::minimize::{Domain, Minimizer, Minimum, Outcome};
+use crate::minimize::{BoundSide, Domain, Minimizer, Minimum, Outcome};
 use crate::response::ResponseColumns;
 use ns_core::{Likelihood, SearchLikelihood};
 
@@ -93,6 +93,9 @@ impl Surroundings {
             response.fix(&mut step);
             let edm = -0.5 * gradient.iter().zip(&step).map(|(g, s)| g * s).sum::<f64>();
             if edm.abs() <= tolerance {
+                if leaves_a_bound(domain, condition, &at, &gradient) {
+                    return (None, evaluations);
+                }
                 let (outcome, iterations) = (Outcome::Converged, evaluations);
                 let found =
                     Minimum { params: at, nll, gradient, edm, outcome, iterations, evaluations, at_edge: false };
@@ -127,6 +130,17 @@ impl Surroundings {
 fn is_inside(domain: &Domain, at: &[f64]) -> bool {
     let Domain { lower, upper, fixed, .. } = domain;
     (0..at.len()).all(|i| fixed[i] || (lower[i]..=upper[i]).contains(&at[i]))
+}
+
+/// Returns `true` if -ln L falls from a bound where a free parameter is in `at` (P) into its range:
+/// the Hessian at hand leaves out parameters that were at a bound.
+fn leaves_a_bound(domain: &Domain, condition: Condition<'_>, at: &[f64], gradient: &[f64]) -> bool {
+    let falls_inside = |i: usize| match domain.bound_at(i, at[i]) {
+        Some(BoundSide::Lower) => gradient[i] < 0.0,
+        Some(BoundSide::Upper) => gradient[i] > 0.0,
+        None => false,
+    };
+    (0..at.len()).any(|i| !domain.fixed[i] && !condition.which.contains(&i) && falls_inside(i))
 }
 
 #[cfg(test)]
@@ -242,5 +256,21 @@ mod tests {
         assert!(search.surroundings.is_some());
         let condition = Condition { which: &[0], values: &[-45.0] };
         assert!(search.conditional_nearby(condition, &minimum.params).is_none());
+    }
+
+    #[test]
+    fn parameters_that_would_leave_a_bound_are_left_to_a_minimisation() {
+        let mut likelihood = Quartic(0.0);
+        let mut domain = open();
+        domain.lower[1] = 0.9;
+        let mut search = Search::new(&mut likelihood, domain, Candidates::default(), MinimizeOptions::default());
+        let minimum = search.run(&[2.0; 4]);
+        assert_eq!(minimum.params[1], 0.9);
+        search.keep_factor(&minimum);
+        let mut nearby =
+            |value: f64| search.conditional_nearby(Condition { which: &[0], values: &[value] }, &minimum.params);
+        // With the first parameter lower, the second one moves away from its bound.
+        assert!(nearby(-3.0).is_none());
+        assert_eq!(nearby(1.0).expect("it stays at its bound").params[1], 0.9);
     }
 }
