@@ -1,16 +1,16 @@
 //! Evaluates -ln L as a function of templates: chosen histograms are replaced between evaluations.
 //!
 //! A session owns its copy of the plan and writes new yields into it in place: nothing is compiled
-//! again and nothing is allocated per call. Gradients use the same tiles as those of
-//! [`CpuLikelihood`], at the extended point of a model with formulas. Derivatives along lines of
-//! parameters, of which a profiled statistic needs one or two, use the reference implementation in
-//! `ns_core::templates`, on a copy of the model.
+//! again. Gradients use the same tiles as those of [`CpuLikelihood`], at the extended point of a
+//! model with formulas, and allocate nothing. Derivatives along lines of parameters, of which a
+//! profiled statistic needs one or two, use the reference implementation in `ns_core::templates`,
+//! on a copy of the model.
 
 use super::channel::{PointTerms, Site, TileWork, tiles};
 use super::evaluator::{CpuLikelihood, add_gradient, rates};
 use super::isa::{Isa, VectorBody, dispatch};
 use super::plan::{ModelPlan, TILE};
-use super::pull_back::PullBack as ExtendedPoint;
+use super::pull_back::ExtendedPoint;
 use super::terms;
 use ns_core::curvature::{Curvature, CurvatureStructure};
 use ns_core::derived::DerivativeOrder;
@@ -64,6 +64,7 @@ pub struct DifferentiableSession {
     second: [f64; TILE],
     /// The extended point of a model with formulas.
     extended: Option<Box<ExtendedPoint>>,
+    extended_direction: Vec<f64>,
     /// A line of parameters (P), the bins' weights along it (B), and the sums by the inputs (M).
     line: Vec<Taylor>,
     weights: Vec<Taylor>,
@@ -85,6 +86,7 @@ impl DifferentiableSession {
             first: [0.0; TILE],
             second: [0.0; TILE],
             extended,
+            extended_direction: Vec::new(),
             line: Vec::new(),
             weights: Vec::new(),
             changes: Vec::new(),
@@ -104,8 +106,8 @@ impl DifferentiableSession {
     }
 
     /// Computes the gradients with the weights c of the bins at `params` (P). Returns the Poisson
-    /// terms with [`BinWeights::Poisson`], else 0; outside the domain of a formula +∞, with
-    /// gradients of zero.
+    /// terms with [`BinWeights::Poisson`], else 0. Outside the domain of a formula, returns +∞ with
+    /// gradients of NaN.
     fn run(&mut self, params: &[f64], weights: BinWeights<'_>, gradient: &mut [f64], by_inputs: &mut [f64]) -> f64 {
         let Some(mut extended) = self.extended.take() else {
             return self.run_at(params, weights, gradient, by_inputs);
@@ -117,15 +119,16 @@ impl DifferentiableSession {
             extended.gradient(&plan, gradient);
             value
         } else {
-            gradient.fill(0.0);
-            by_inputs.fill(0.0);
+            gradient.fill(f64::NAN);
+            by_inputs.fill(f64::NAN);
             f64::INFINITY
         };
         self.extended = Some(extended);
         value
     }
 
-    /// Does so at the extended point `params`, with a gradient by its entries (both P + D).
+    /// Computes the gradients at the extended point `params` (P + D), `gradient` (P + D) by its
+    /// entries.
     fn run_at(&mut self, params: &[f64], weights: BinWeights<'_>, gradient: &mut [f64], by_inputs: &mut [f64]) -> f64 {
         gradient.fill(0.0);
         by_inputs.fill(0.0);
@@ -135,18 +138,22 @@ impl DifferentiableSession {
         dispatch(isa, PullBack { plan, data, inputs, params, weights, point, work, first, second, gradient, by_inputs })
     }
 
-    /// Computes the bins' weights 1 - n/λ along `params` + ε `direction`, to first order.
+    /// Computes the bins' weights 1 - n/λ along `params` + ε `direction`, to first order; NaN
+    /// outside the domain of a formula.
     fn weights_along(&mut self, params: &[f64], direction: &[f64]) {
-        let Self { likelihood, model, extended, weights, .. } = self;
+        let Self { likelihood, model, extended, extended_direction, weights, .. } = self;
         weights.resize(model.n_bins(), Taylor::default());
         let isa = likelihood.isa();
         let (plan, data, point, work) = likelihood.parts();
         let Some(extended) = extended else {
             return dispatch(isa, WeightsAlong { plan, data, params, direction, point, work, weights });
         };
-        extended.set(plan, params, DerivativeOrder::Gradients);
-        let direction = &extended.direction(plan, direction);
-        dispatch(isa, WeightsAlong { plan, data, params: extended.params(), direction, point, work, weights });
+        if !extended.set(plan, params, DerivativeOrder::Gradients) {
+            return weights.fill(Taylor { value: f64::NAN, first: f64::NAN, second: f64::NAN });
+        }
+        extended.direction(plan, direction, extended_direction);
+        let (params, direction) = (extended.params(), &*extended_direction);
+        dispatch(isa, WeightsAlong { plan, data, params, direction, point, work, weights });
     }
 }
 

@@ -7,7 +7,7 @@ use super::isa::{self, InstructionSet, Isa, VectorBody, dispatch};
 use super::limits::{LimitWork, PoissonTerms};
 use super::moves::{MAX_MOVES, MovedTerms};
 use super::plan::{ChannelPlan, ModelPlan, TILE};
-use super::pull_back::{ExtendedOutput, PullBack};
+use super::pull_back::{ExtendedOutput, ExtendedPoint};
 use super::terms;
 use ns_core::curvature::{Arrowhead, Curvature, CurvatureStructure, GaussNewton};
 use ns_core::derived::DerivativeOrder;
@@ -55,7 +55,7 @@ pub struct CpuLikelihood {
     floor: Option<f64>,
     scratch: Scratch,
     /// Derived quantities and the way back from them; `None` if the model has none.
-    pull_back: Option<Box<PullBack>>,
+    pull_back: Option<Box<ExtendedPoint>>,
 }
 
 #[derive(Debug, Clone)]
@@ -89,7 +89,7 @@ impl CpuLikelihood {
             limits: LimitWork::default(),
         };
         let constant = terms::constants(&plan.terms, data);
-        let pull_back = (!plan.derived.is_empty()).then(|| Box::new(PullBack::new(&plan)));
+        let pull_back = (!plan.derived.is_empty()).then(|| Box::new(ExtendedPoint::new(&plan)));
         Self { plan, isa: isa::best(), data: data.clone(), constant, floor: None, scratch, pull_back }
     }
 
@@ -175,7 +175,7 @@ impl CpuLikelihood {
     #[expect(clippy::needless_pass_by_value, reason = "a reference to an optional reference says less")]
     fn pulled_back(
         &mut self,
-        pull_back: &mut PullBack,
+        pull_back: &mut ExtendedPoint,
         params: &[f64],
         gradient: &mut [f64],
         curvature: Option<&mut Curvature>,

@@ -16,7 +16,7 @@ use ns_core::formula::Tape;
 
 /// An extended point, and memory for derivatives there.
 #[derive(Debug, Clone)]
-pub(crate) struct PullBack {
+pub(crate) struct ExtendedPoint {
     point: DerivedPoint,
     /// The gradient at the extended point (P + D).
     gradient: Vec<f64>,
@@ -34,7 +34,7 @@ pub(crate) struct ExtendedOutput<'a, M> {
     pub(crate) curvature: &'a mut M,
 }
 
-impl PullBack {
+impl ExtendedPoint {
     pub(crate) fn new(plan: &ModelPlan) -> Self {
         let arguments = plan.derived.tapes.iter().flat_map(Tape::arguments);
         Self {
@@ -90,14 +90,15 @@ impl PullBack {
         self.point.pull_back(&plan.derived, by_derived, gradient);
     }
 
-    /// Returns how the extended point (P + D) moves where the parameters move along `direction`
-    /// (P).
-    pub(crate) fn direction(&self, plan: &ModelPlan, direction: &[f64]) -> Vec<f64> {
-        let rates = plan.derived.tapes.iter().zip(&self.point.expansions).map(|(tape, expansion)| {
+    /// Writes how the extended point (P + D) moves where the parameters move along `direction` (P)
+    /// to `out`.
+    pub(crate) fn direction(&self, plan: &ModelPlan, direction: &[f64], out: &mut Vec<f64>) {
+        out.clear();
+        out.extend_from_slice(direction);
+        out.extend(plan.derived.tapes.iter().zip(&self.point.expansions).map(|(tape, expansion)| {
             let terms = tape.arguments().iter().zip(&expansion.gradient);
-            terms.map(|(&argument, rate)| rate * direction[argument as usize]).sum()
-        });
-        direction.iter().copied().chain(rates).collect()
+            terms.map(|(&argument, rate)| rate * direction[argument as usize]).sum::<f64>()
+        }));
     }
 
     /// Adds `kinks` of the extended point to `out`.

@@ -15,6 +15,7 @@ use crate::interpolate::{Jet, NormSysFactor};
 use crate::model::{Data, Model};
 use crate::scalar::Scalar;
 use crate::taylor::Taylor;
+use std::borrow::Cow;
 
 /// Both gradients of -ln L, and the expected counts, along a line of parameters.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -118,7 +119,8 @@ fn pull_back_of<S: Scalar + Default + Copy + PartialEq, N: Numbers<S>>(
     out: &mut impl PullBackOutput<S>,
 ) {
     let (gradient, by_inputs, lambda) = out.parts();
-    let extended = &*model.extended(params);
+    let point = ExtendedPoint::of(model, params);
+    let extended = &*point.params;
     reset(gradient, extended.len());
     reset(by_inputs, inputs.len());
     reset(lambda, model.n_bins());
@@ -142,17 +144,33 @@ fn pull_back_of<S: Scalar + Default + Copy + PartialEq, N: Numbers<S>>(
             }
         }
     }
-    pull_derived(model, params, gradient);
+    point.pull_derived(model, gradient);
 }
 
-/// Adds the sums by derived quantities, the last of `gradient` (P + D), to those by their arguments
-/// at `params` (P), and removes them.
-fn pull_derived<S: Scalar + Copy + PartialEq>(model: &Model, params: &[S], gradient: &mut Vec<S>) {
-    let by_derived = gradient.split_off(params.len());
-    for (tape, by_derived) in model.derived.tapes.iter().zip(by_derived) {
-        let (_, by_arguments) = tape.expand(params);
-        for (&argument, derivative) in tape.arguments().iter().zip(by_arguments) {
-            gradient[argument as usize] = gradient[argument as usize] + by_derived * derivative;
+/// The extended point, and the gradients of the derived quantities there.
+struct ExtendedPoint<'a, S: Clone> {
+    params: Cow<'a, [S]>,
+    gradients: Vec<Vec<S>>,
+}
+
+impl<'a, S: Scalar + Copy + PartialEq> ExtendedPoint<'a, S> {
+    fn of(model: &Model, params: &'a [S]) -> Self {
+        let tapes = &model.derived.tapes;
+        if tapes.is_empty() {
+            return Self { params: Cow::Borrowed(params), gradients: Vec::new() };
+        }
+        let (values, gradients): (Vec<S>, Vec<Vec<S>>) = tapes.iter().map(|tape| tape.expand(params)).unzip();
+        Self { params: Cow::Owned([params, &values].concat()), gradients }
+    }
+
+    /// Adds the sums by derived quantities, the last of `gradient` (P + D), to those by their
+    /// arguments, and removes them.
+    fn pull_derived(&self, model: &Model, gradient: &mut Vec<S>) {
+        let by_derived = gradient.split_off(model.n_params());
+        for ((tape, by_arguments), by_derived) in model.derived.tapes.iter().zip(&self.gradients).zip(by_derived) {
+            for (&argument, &derivative) in tape.arguments().iter().zip(by_arguments) {
+                gradient[argument as usize] = gradient[argument as usize] + by_derived * derivative;
+            }
         }
     }
 }

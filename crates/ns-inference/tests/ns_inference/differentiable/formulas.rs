@@ -8,6 +8,7 @@ use ns_inference::differentiable::{AsimovPoint, CLS, InputDirection, LimitKind};
 use ns_inference::test_statistic::TestStatistic;
 use ns_testkit::formulas::{OperatorShape, declared, formula, operators, random_workspace};
 use ns_testkit::random::{self, Shape};
+use ns_testkit::{assert_all_close, assert_close};
 
 fn compiled(workspace: &Workspace) -> Model {
     compile(workspace, &CompileOptions::default()).expect("a valid workspace")
@@ -81,35 +82,58 @@ fn gradients_of_quadratic_operators_match_differences() {
     assert_eq!(n, 2 * 3 * quantities.len());
 }
 
-/// Returns the random workspace of `seed`, in which the signal strength is a normfactor and, if
-/// asked for, a formula that is nothing but its parameter.
-fn with_signal_strength(seed: u64, is_formula: bool) -> Workspace {
+/// Returns the random workspace of `seed`, in which the signal strength is a normfactor or, if
+/// asked for, this formula of its parameter.
+fn with_signal_strength(seed: u64, text: Option<&str>) -> Workspace {
     let mut workspace = random::workspace(seed, SHAPE);
     let samples = workspace.channels.iter_mut().flat_map(|channel| &mut channel.samples);
     for modifier in samples.flat_map(|sample| &mut sample.modifiers) {
-        if is_formula && modifier.name == "mu" && modifier.data == ModifierData::NormFactor {
-            *modifier = formula("strength", "mu");
+        let is_strength = modifier.name == "mu" && modifier.data == ModifierData::NormFactor;
+        if let Some(text) = text.filter(|_| is_strength) {
+            *modifier = formula("strength", text);
         }
     }
     workspace
 }
 
+/// Returns the values of all quantities of `model` with their gradients.
+fn values_and_gradients(model: &Model) -> Vec<Option<(f64, Vec<f64>)>> {
+    let mut session = every_template(model, AsimovPoint::Fitted);
+    let mut gradient = vec![f64::NAN; session.inputs().len()];
+    let mut found = |quantity: Quantity| {
+        let value = quantity.of(&mut session, Some(&mut gradient)).ok()?;
+        Some((value, gradient.clone()))
+    };
+    quantities().into_iter().map(&mut found).collect()
+}
+
 #[test]
-fn the_formula_mu_has_the_gradients_of_a_normfactor_to_the_bit() {
+fn formulas_of_mu_have_the_gradients_of_a_normfactor() {
+    let mut n = 0;
     for seed in 0..4 {
-        let [plain, with_formula] = [false, true].map(|is_formula| {
-            let model = compiled(&with_signal_strength(seed, is_formula));
-            let mut session = every_template(&model, AsimovPoint::Fitted);
-            let mut gradient = vec![f64::NAN; session.inputs().len()];
-            let mut found = Vec::new();
-            for quantity in quantities() {
-                let value = quantity.of(&mut session, Some(&mut gradient));
-                found.push(value.map(|value| (value, gradient.clone())));
+        let [plain, alias, product] = [None, Some("mu"), Some("1*mu")].map(|text| {
+            let mut workspace = with_signal_strength(seed, text);
+            if text.is_some() {
+                workspace.measurements[0].parameters.push(declared("mu", 1.0, [0.0, 10.0]));
             }
-            found
+            compiled(&workspace)
         });
-        assert_eq!(plain, with_formula, "seed {seed}");
+        // A formula that is a parameter is that parameter; others are derived quantities.
+        assert!(alias.derived.is_empty() && !product.derived.is_empty());
+        let [plain, alias, product] = [&plain, &alias, &product].map(values_and_gradients);
+        assert_eq!(plain, alias, "seed {seed}");
+        for (one, other) in plain.iter().zip(&product) {
+            let (Some((value, gradient)), Some((other_value, other_gradient))) = (one, other) else {
+                assert_eq!(one.is_some(), other.is_some());
+                continue;
+            };
+            assert_close(*value, *other_value, 1e-10, "the value");
+            let scale = gradient.iter().fold(1.0_f64, |scale, g| scale.max(g.abs()));
+            assert_all_close(gradient, other_gradient, 1e-9 * scale, "the gradient");
+            n += 1;
+        }
     }
+    assert!(n > 30, "{n} compared");
 }
 
 #[test]
