@@ -1,11 +1,13 @@
 //! Compares a device with the CPU on a small model, before it is used for anything else.
 //!
 //! The model has every kind of modifier. Values, gradients (also by templates) and one fit must
-//! agree within the precision of the device.
+//! agree within the precision of the device. The fit of a second model, whose matrix is larger than
+//! one panel of the factor, must end in its minimum.
 
 use super::error::AccelError;
 use super::session::template_batch::DeviceInput;
 use super::session::{BatchPoints, DeviceSession};
+use super::tables::PANEL;
 use crate::cpu::{CpuLikelihood, DifferentiableSession};
 use ns_core::batch::{BatchData, BatchFixed, BatchTask};
 use ns_core::spec::{Channel, Measurement, Modifier, ModifierData, Observation, ParameterConfig, Sample, Workspace};
@@ -47,7 +49,8 @@ fn run(device: &Device) -> Result<(), AccelError> {
     let mut cpu = CpuLikelihood::new(&model);
     compare_values(&mut session, &mut cpu, &model)?;
     compare_fit(&mut session, &mut cpu, &model)?;
-    compare_inputs(device, &model)
+    compare_inputs(device, &model)?;
+    compare_large_fit(device)
 }
 
 /// Returns the tolerance of a number, relative to the larger of 1 and its size.
@@ -120,21 +123,69 @@ const MINIMUM: f64 = 22.589_454_332_67;
 /// Compares the fit of the device with the known minimum.
 fn compare_fit(session: &mut DeviceSession, cpu: &mut CpuLikelihood, model: &Model) -> Result<(), AccelError> {
     let device = session.device().clone();
-    let parameters = &model.parameters;
-    let task = BatchTask {
-        data: BatchData::Shared(&model.observed),
-        starts: &parameters.init,
-        lower: &parameters.lower,
-        upper: &parameters.upper,
-        fixed: BatchFixed::Shared(&parameters.fixed),
-        kinked: &[],
-        variance_of: None,
-    };
-    let fits = session.fit(&task)?;
+    let fits = session.fit(&task_of(model, &model.parameters.init))?;
     let fit = &fits[0];
     check(&device, "whether the fit converged", f64::from(fit.converged), 1.0)?;
     check(&device, "-ln L of the fit", fit.nll, MINIMUM)?;
     check(&device, "-ln L on the CPU where the device's fit ended", cpu.nll(&fit.params), MINIMUM)
+}
+
+/// Compares the fit of a model whose matrix has two panels and a part of a third. It may be no
+/// further from the minimum than its precision explains: with a wrong matrix it would converge too,
+/// slowly, and end before it is there.
+fn compare_large_fit(device: &Device) -> Result<(), AccelError> {
+    let Ok(model) = compile(&workspace_of_many(2 * PANEL + 6), &CompileOptions::default()) else {
+        return Err(AccelError::SelfTest { what: "the large model of the test", value: f64::NAN, expected: 0.0 });
+    };
+    let mut session = DeviceSession::untested(device, &model)?;
+    let fits = session.fit(&task_of(&model, &model.parameters.init))?;
+    let fit = &fits[0];
+    check(device, "whether the fit of a large model converged", f64::from(fit.converged), 1.0)?;
+    let step = session.newton_steps(&task_of(&model, &fit.params), true)?;
+    let mut gradient = vec![0.0; step.len()];
+    CpuLikelihood::new(&model).nll_and_grad(&fit.params, &mut gradient);
+    let squared: f64 = gradient.iter().zip(&step).map(|(derivative, x)| derivative * x).sum();
+    let (value, expected) = (squared.abs().sqrt(), 0.0);
+    let allowed = if device.precision() == Precision::Double { 1e-6 } else { 1e-3 };
+    let what = "the distance of a large model's fit from the minimum in standard deviations";
+    if value <= allowed { Ok(()) } else { Err(AccelError::SelfTest { what, value, expected }) }
+}
+
+/// Returns the task of one fit, or one step, of the observed data from `start`.
+fn task_of<'a>(model: &'a Model, start: &'a [f64]) -> BatchTask<'a> {
+    BatchTask {
+        data: BatchData::Shared(&model.observed),
+        starts: start,
+        lower: &model.parameters.lower,
+        upper: &model.parameters.upper,
+        fixed: BatchFixed::Shared(&model.parameters.fixed),
+        kinked: &[],
+        variance_of: None,
+    }
+}
+
+/// Returns a workspace of two bins with `n` systematics, of two signs and many sizes.
+fn workspace_of_many(n: usize) -> Workspace {
+    let size = |i: usize| 0.01 + 0.001 * (i * 7 % 13) as f64;
+    let systematic = |i: usize| {
+        let ends = if i.is_multiple_of(2) { (1.0 - size(i), 1.0 + size(i)) } else { (1.0 + size(i), 1.0 - size(i)) };
+        Modifier::new(format!("systematic_{i}"), ModifierData::NormSys { lo: ends.0, hi: ends.1 })
+    };
+    let sample =
+        |name: &str, data: Vec<f64>, modifiers| Sample { name: name.to_owned(), data, modifiers, ..Default::default() };
+    let [first, second] = [0, 1].map(|part| (part..n).step_by(2).map(systematic).collect());
+    Workspace {
+        channels: vec![Channel {
+            name: "one".to_owned(),
+            samples: vec![
+                sample("signal", vec![120.0, 300.0], vec![Modifier::new("mu", ModifierData::NormFactor)]),
+                sample("background", vec![9000.0, 1500.0], first),
+                sample("other", vec![600.0, 7000.0], second),
+            ],
+        }],
+        observations: vec![Observation { name: "one".to_owned(), data: vec![9900.0, 8600.0] }],
+        measurements: vec![Measurement { name: "m".to_owned(), poi: Some("mu".to_owned()), ..Default::default() }],
+    }
 }
 
 /// Returns a workspace of two channels with all seven modifiers, among them a shapefactor that both
