@@ -17,16 +17,14 @@ class KernelModule:
     name: str
     # The crate's folder; its kernels are in `kernels/` there.
     crate: str
-    # Headers in the order in which they are put together, the dialect before them.
-    headers: tuple[str, ...]
+    # The header that the text consists of, the dialect before it: `all.h` includes the others.
+    header: str
     # For which PTX is made.
     precisions: tuple[str, ...] = ("f64",)
     # The C++ file that exports the kernels on the host.
     emulated: str = "emulated.cpp"
     # Tests whose launches are recorded and replayed under sanitizers: arguments of `cargo test`.
     record: tuple[str, ...] = ()
-    # Whether OpenCL C can read it, which has no templates: `is_c` of the module in Rust.
-    is_c: bool = True
     # More options for NVRTC, or others: `--fmad=true` where products and sums may be fused.
     options: tuple[str, ...] = ()
 
@@ -35,30 +33,53 @@ class KernelModule:
         return ROOT / self.crate / "kernels"
 
     def sources(self) -> list[pathlib.Path]:
-        return [DIALECT, *(self.folder / header for header in self.headers)]
+        """The files that the text is put together of, each once. One that only includes others is
+        none of them."""
+        return [DIALECT, *dict.fromkeys(path for path in included(self.folder / self.header) if INCLUDE.sub("", without_comments(path)).strip())]
 
-    def text(self) -> str:
-        return "".join(path.read_text(encoding="utf-8") for path in self.sources())
+    def text(self, has_places: bool = False) -> str:
+        """The dialect and the kernels, with every included header in its place, as often as it is
+        included; if asked, with the places that compilers report."""
+        return "".join(expanded(path, has_places) for path in (DIALECT, self.folder / self.header))
 
 
-def included(path: str) -> tuple[str, ...]:
-    """The headers that a header includes, in order: where there is one that includes all, it alone
-    knows the order."""
-    return tuple(re.findall(r'^#include "(.*)"$', (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE))
+INCLUDE = re.compile(r'^#include "(.*)"\n', re.MULTILINE)
+
+
+def without_comments(path: pathlib.Path) -> str:
+    return re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
+
+
+def included(path: pathlib.Path):
+    """The header and those that it includes, in order."""
+    yield path
+    for name in INCLUDE.findall(path.read_text(encoding="utf-8")):
+        yield from included(path.parent / name)
+
+
+def expanded(path: pathlib.Path, has_places: bool) -> str:
+    name, text = path.relative_to(ROOT).as_posix(), ""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(keepends=True), 1):
+        if found := INCLUDE.match(line):
+            text += expanded(path.parent / found.group(1), has_places)
+            text += f'#line {number + 1} "{name}"\n' if has_places else ""
+        else:
+            text += line
+    return (f'#line 1 "{name}"\n' if has_places else "") + text
 
 
 MODULES = (
     KernelModule(
         name="self_test",
         crate="crates/ns-device",
-        headers=("self_test.h",),
+        header="self_test.h",
         precisions=("f64", "f32"),
         record=("-p", "ns-device", "--test", "ns_device", "--", "self_test_passes_in_both", "recorded_for_the_sanitizers"),
     ),
     KernelModule(
         name="likelihood",
         crate="crates/ns-compute",
-        headers=included("crates/ns-compute/kernels/all.h"),
+        header="all.h",
         # Fused: the hot loops are sums of products, and a fused one is half the instructions and a
         # rounding less. Registers and spills are the same either way. The emulation does not fuse,
         # except for `make kernels-fused`, which holds the same tolerances with it.
@@ -68,10 +89,9 @@ MODULES = (
     KernelModule(
         name="transformer",
         crate="torchless",
-        headers=included("torchless/kernels/all.h"),
+        header="all.h",
         # Single precision, as weights and caches are.
         precisions=("f32",),
-        is_c=False,
         record=("-p", "torchless", "--test", "torchless", "--", "recorded_for_the_sanitizers"),
     ),
 )

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Read every kernel module with clang as Metal would, on any platform: the dialect's Metal branch
 as C++ with a stand-in for Apple's header, and the text as C++ for OpenCL, where address spaces are
-real and there is no double; and those that are C as OpenCL C 1.2 in both precisions. That every
+real and there is no double, and as OpenCL C 1.2 in both precisions. That every
 pointer names its space, which neither of them asks for everywhere and Metal does, is read from the
 text itself.
 
@@ -17,6 +17,10 @@ import tempfile
 
 from kernel_modules import DEVICE, MODULES, ROOT
 
+OPENCL_C = [
+    "-x", "cl", "-cl-std=CL1.2", "-target", "spir64-unknown-unknown", "-Xclang", "-finclude-default-header",
+    "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-Wno-unused-function",
+]  # fmt: skip
 CHECKS = {
     "as Metal, with a stand-in header": [
         "-x", "c++", "-std=c++14", "-nostdinc++", f"-I{DEVICE / 'checks'}",
@@ -31,12 +35,9 @@ CHECKS = {
         "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-Wno-unused-function", "-Wno-unused-const-variable",
         "-Wno-unused-variable", "-Wno-ignored-qualifiers", "-Wno-duplicate-decl-specifier",
     ],
+    "as OpenCL C, f64": [*OPENCL_C, "-DNS_DOUBLE"],
+    "as OpenCL C, f32": [*OPENCL_C, "-cl-single-precision-constant"],
 }
-OPENCL_C = [
-    "-x", "cl", "-cl-std=CL1.2", "-target", "spir64-unknown-unknown", "-Xclang", "-finclude-default-header",
-    "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-Wno-unused-function",
-]
-CHECKS_OF_C = {"as OpenCL C, f64": [*OPENCL_C, "-DNS_DOUBLE"], "as OpenCL C, f32": [*OPENCL_C, "-cl-single-precision-constant"]}  # fmt: skip
 
 
 def newest_clang():
@@ -60,7 +61,7 @@ def pointers_name_their_space(module) -> bool:
         text = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
         types = "|".join(["real", "uint", "ushort", "int", "bool", *re.findall(r"(?:struct |STRUCT\()(\w+)", module.text())])
         for found in re.finditer(rf"((?:\w+\s+)*)\b(?:{types})\s*\*", text):
-            if not {"GLOBAL", "CONSTANT", "SHARED", "PRIVATE"} & set(found.group(1).split()):
+            if not {"GLOBAL", "CONSTANT", "SHARED", "PRIVATE", "SPACE"} & set(found.group(1).split()):
                 line = text[: found.start()].count("\n") + 1
                 print(f"{path.relative_to(ROOT)}:{line}: `{found.group(0)}` names no address space", file=sys.stderr)
                 good = False
@@ -77,8 +78,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         for module in MODULES:
             text = pathlib.Path(folder) / f"{module.name}.metal"
-            text.write_text("".join(f'#line 1 "{path.relative_to(ROOT).as_posix()}"\n{path.read_text(encoding="utf-8")}' for path in module.sources()))
-            for what, flags in [*CHECKS.items(), *(CHECKS_OF_C.items() if module.is_c else ())]:
+            text.write_text(module.text(has_places=True))
+            for what, flags in CHECKS.items():
                 good &= read([clang, *flags, "-fsyntax-only", text], what, module)
             if shutil.which("xcrun"):
                 metal = ["xcrun", "-sdk", "macosx", "metal", "-std=macos-metal2.4", "-fno-fast-math", "-c", text]

@@ -110,8 +110,7 @@ def compile_all():
         if is_current(module, precision, path):
             continue
         compiler = compiler or Nvrtc()
-        source = "".join(f'#line 1 "{file.relative_to(ROOT).as_posix()}"\n{file.read_text(encoding="utf-8")}' for file in module.sources())
-        ptx = compiler.compile(f"{module.name}.cu", source, options_of(module, precision))
+        ptx = compiler.compile(f"{module.name}.cu", module.text(has_places=True), options_of(module, precision))
         body = ptx.replace("\0", "")
         path.write_text(first_line(module, precision) + second_line(body) + body, encoding="utf-8")
         print(f"{path.relative_to(ROOT)}: {path.stat().st_size} bytes")

@@ -15,7 +15,7 @@
 #define TILES_AT_ONCE 8u
 
 // What one head of one token sees.
-struct Attended {
+STRUCT(Attended) {
     uint first; // where the first position's key and value are
     uint n; // positions
 };
@@ -31,29 +31,35 @@ FN Attended attended_by(CONSTANT AttentionLayout* layout, GLOBAL const uint* pla
     return attended;
 }
 
-// Adds numbers d, d + GROUP, … (NUMBERS) of query . key for AT_ONCE keys, which are at `at`.
-template <uint AT_ONCE, uint NUMBERS, class Q>
-FN void add_numbers(Q query, GLOBAL const real* keys, PRIVATE const uint* at, uint d, PRIVATE real* scores) {
-    real numbers[NUMBERS * AT_ONCE];
-    UNROLLED for (uint j = 0u; j < NUMBERS; ++j) {
-        UNROLLED for (uint i = 0u; i < AT_ONCE; ++i) numbers[j * AT_ONCE + i] = keys[at[i] + d + j * GROUP];
-    }
-    UNROLLED for (uint j = 0u; j < NUMBERS; ++j) {
-        const real number = query[d + j * GROUP];
-        UNROLLED for (uint i = 0u; i < AT_ONCE; ++i) scores[i] = FMA(number, numbers[j * AT_ONCE + i], scores[i]);
-    }
-}
+// OpenCL C has no templates: what depends on the address space of a query or of weights, and on how
+// many sums a lane has, is in headers that are included for each.
+#define SCORED(name) JOINED(name, tile)
+#define AT_ONCE SCORES_AT_ONCE
+#define SPACE SHARED
+#include "scores.h"
+#undef SCORED
+#undef AT_ONCE
+#undef SPACE
 
-// query . key (D each) of AT_ONCE keys: scores (AT_ONCE), the same for every lane of the group.
-template <uint AT_ONCE, class Q>
-FN void scores_of(Q query, GLOBAL const real* keys, PRIVATE const uint* at, uint head_dim, PRIVATE real* scores LANES_PARAM) {
-    UNROLLED for (uint i = 0u; i < AT_ONCE; ++i) scores[i] = R(0.0);
-    uint d = LANE % GROUP;
-    for (; d + (NUMBERS_OF_KEY - 1u) * GROUP < head_dim; d += NUMBERS_OF_KEY * GROUP)
-        add_numbers<AT_ONCE, NUMBERS_OF_KEY>(query, keys, at, d, scores);
-    for (; d < head_dim; d += GROUP) add_numbers<AT_ONCE, 1u>(query, keys, at, d, scores);
-    UNROLLED for (uint i = 0u; i < AT_ONCE; ++i) scores[i] = sum_of_lanes(scores[i], GROUP LANES_ARG);
-}
+#define SCORED(name) JOINED(name, one)
+#define AT_ONCE 1u
+#define SPACE GLOBAL
+#include "scores.h"
+#undef SCORED
+#undef AT_ONCE
+#undef SPACE
+
+#define WEIGHED(name) JOINED(name, tile)
+#define SPACE SHARED
+#include "weighted.h"
+#undef WEIGHED
+#undef SPACE
+
+#define WEIGHED(name) JOINED(name, whole)
+#define SPACE GLOBAL
+#include "weighted.h"
+#undef WEIGHED
+#undef SPACE
 
 // Scores of `n` positions from `keys` on, `stride` apart: scores (n). Every lane takes part, so
 // that no shuffle misses one.
@@ -65,56 +71,10 @@ FN void scores_of_tile(CONSTANT AttentionLayout* layout, SHARED const real* quer
         uint at[SCORES_AT_ONCE];
         real found[SCORES_AT_ONCE];
         UNROLLED for (uint i = 0u; i < SCORES_AT_ONCE; ++i) at[i] = MIN(first + i * n_groups, n - 1u) * stride;
-        scores_of<SCORES_AT_ONCE>(query, keys, at, layout->head_dim, found LANES_ARG);
+        scores_tile(query, keys, at, layout->head_dim, found LANES_ARG);
         UNROLLED for (uint i = 0u; i < SCORES_AT_ONCE; ++i) {
             if (LANE % GROUP == 0u && first + i * n_groups < n) scores[first + i * n_groups] = found[i] * layout->scale;
         }
-    }
-    BARRIER();
-}
-
-// Adds the weights of ROWS rows from `row` on, `step` apart, times their values to a lane's sums
-// (SUMS).
-template <uint ROWS, uint SUMS, class P>
-FN void add_rows(P weights, uint row, uint step, GLOBAL const real* values, uint stride, uint head_dim, PRIVATE real* sums LANES_PARAM) {
-    real numbers[ROWS * SUMS];
-    UNROLLED for (uint i = 0u; i < ROWS; ++i) {
-        // Past the end of the head is the last number again; its sum is not used.
-        UNROLLED for (uint j = 0u; j < SUMS; ++j)
-            numbers[i * SUMS + j] = values[(row + i * step) * stride + MIN(j * WARP + LANE % WARP, head_dim - 1u)];
-    }
-    UNROLLED for (uint i = 0u; i < ROWS; ++i) {
-        const real weight = weights[row + i * step];
-        UNROLLED for (uint j = 0u; j < SUMS; ++j) sums[j] = FMA(weight, numbers[i * SUMS + j], sums[j]);
-    }
-}
-
-// What sum_values does, for heads of SUMS warps' width at most.
-template <uint SUMS, class P>
-FN void sum_rows(P weights, uint n, GLOBAL const real* values, uint stride, uint head_dim, SHARED real* parts LANES_PARAM) {
-    const uint n_warps = N_LANES / WARP, at_once = NUMBERS_OF_VALUES / SUMS;
-    real sums[SUMS];
-    UNROLLED for (uint j = 0u; j < SUMS; ++j) sums[j] = R(0.0);
-    uint row = LANE / WARP;
-    for (; row + (at_once - 1u) * n_warps < n; row += at_once * n_warps)
-        add_rows<NUMBERS_OF_VALUES / SUMS, SUMS>(weights, row, n_warps, values, stride, head_dim, sums LANES_ARG);
-    for (; row < n; row += n_warps) add_rows<1u, SUMS>(weights, row, n_warps, values, stride, head_dim, sums LANES_ARG);
-    UNROLLED for (uint j = 0u; j < SUMS; ++j) {
-        const uint d = j * WARP + LANE % WARP;
-        if (d < head_dim) parts[LANE / WARP * head_dim + d] = sums[j];
-    }
-}
-
-// The warps' sums of weights (n) times rows of values, `stride` apart: parts (warps, D). Warp w has
-// the rows w, w + warps, …
-template <class P>
-FN void sum_values(P weights, uint n, GLOBAL const real* values, uint stride, uint head_dim, SHARED real* parts LANES_PARAM) {
-    if (head_dim <= 2u * WARP) {
-        sum_rows<2u>(weights, n, values, stride, head_dim, parts LANES_ARG);
-    } else if (head_dim <= 4u * WARP) {
-        sum_rows<4u>(weights, n, values, stride, head_dim, parts LANES_ARG);
-    } else {
-        sum_rows<MAX_HEAD_DIM / WARP>(weights, n, values, stride, head_dim, parts LANES_ARG);
     }
     BARRIER();
 }
@@ -127,7 +87,7 @@ FN real sum_of_warps(SHARED const real* parts, uint head_dim, uint d LANES_PARAM
 }
 
 // Of one tile or several: the greatest score, and the sum of exp(score - greatest).
-struct RunningSoftmax {
+STRUCT(RunningSoftmax) {
     real greatest, sum;
 };
 
@@ -142,7 +102,7 @@ FN RunningSoftmax weights_of_tile(SHARED real* scores, uint n, SHARED real* part
 }
 
 // How much of what was there stays, and how much of the next tile is added.
-struct Shares {
+STRUCT(Shares) {
     real before, tile;
 };
 
@@ -160,7 +120,7 @@ FN Shares add_tile(PRIVATE RunningSoftmax* all, RunningSoftmax tile) {
 FN real added_value(Shares shares, real before, real tile) { return FMA(before, shares.before, tile * shares.tile); }
 
 // What a block keeps of one head, in shared memory.
-struct Room {
+STRUCT(Room) {
     SHARED real* query; // (D)
     SHARED real* scores; // (N_LANES)
     SHARED real* partial; // (warps)
@@ -188,7 +148,7 @@ FN RunningSoftmax weigh_tile(CONSTANT AttentionLayout* layout, Room room, uint n
     scores_of_tile(layout, query, keys, n, stride, room.scores LANES_ARG);
     const RunningSoftmax softmax = weights_of_tile(room.scores, n, room.partial LANES_ARG);
     SHARED const real* weights = room.scores;
-    sum_values(weights, n, values, stride, layout->head_dim, room.parts LANES_ARG);
+    sum_values_tile(weights, n, values, stride, layout->head_dim, room.parts LANES_ARG);
     return softmax;
 }
 

@@ -6,7 +6,7 @@ FN real real_of_bits(uint bits) { return as_type<float>(bits); }
 #elif defined(__CUDACC__) || defined(__CUDACC_RTC__)
 typedef unsigned short ushort;
 FN real real_of_bits(uint bits) { return real(__uint_as_float(bits)); }
-#elif defined(__OPENCL_CPP_VERSION__)
+#elif defined(__OPENCL_CPP_VERSION__) || defined(__OPENCL_C_VERSION__)
 FN real real_of_bits(uint bits) { return as_float(bits); }
 #else
 typedef unsigned short ushort;

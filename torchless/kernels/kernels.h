@@ -68,19 +68,19 @@ KERNEL(rope)(CONSTANTS(RopeLayout, layout, 0), IN(real, turns, 1), IN(uint, posi
 // out (rows) = matrix (rows x columns) . x (columns).
 KERNEL(matvec)(CONSTANTS(ProductLayout, layout, 0), IN(ushort, matrix, 1), IN(real, x, 2), IN(real, bias, 3), OUT(real, out, 4) LANES) {
     ENTER(shared);
-    WITH_FORMAT(layout->format, plain_product, layout, matrix, x, bias, out LANES_ARG)
+    WITH_FORMAT(layout->format, product_plain, layout, matrix, x, bias, out LANES_ARG)
 }
 
 // The same, the vector through shared memory.
 KERNEL(matvec_tiled)(CONSTANTS(ProductLayout, layout, 0), IN(ushort, matrix, 1), IN(real, x, 2), IN(real, bias, 3), OUT(real, out, 4) LANES) {
     ENTER(shared);
-    WITH_FORMAT(layout->format, tiled_vector, layout, matrix, x, bias, out, shared LANES_ARG)
+    WITH_FORMAT(layout->format, product_tiled, layout, matrix, x, bias, out, shared LANES_ARG)
 }
 
 // out (T, rows) = x (T, columns) . matrix^T, rows of `out` as far apart as the layout says.
 KERNEL(matmul)(CONSTANTS(ProductLayout, layout, 0), IN(ushort, matrix, 1), IN(real, x, 2), IN(real, bias, 3), OUT(real, out, 4) LANES) {
     ENTER(shared);
-    WITH_FORMAT(layout->format, tiled_vectors, layout, matrix, x, bias, out, shared LANES_ARG)
+    WITH_FORMAT(layout->format, product_several, layout, matrix, x, bias, out, shared LANES_ARG)
 }
 
 // out (T, heads, D): attention of every head of every token, each a block that walks over its
@@ -100,10 +100,11 @@ KERNEL(attention_tiles)(CONSTANTS(AttentionLayout, layout, 0), IN(uint, places, 
     ENTER(shared);
     const uint head = BLOCK / layout->n_tiles, first = BLOCK % layout->n_tiles * N_LANES;
     const Attended attended = attended_by(layout, places, head);
-    if (first >= attended.n) return;
-    const uint at = attended.first + first * layout->n_kv_heads * layout->head_dim;
-    write_tile(layout, MIN(attended.n - first, N_LANES), queries + head * layout->head_dim, keys + at, values + at,
-               tiles + BLOCK * (2u + layout->head_dim), shared LANES_ARG);
+    WHERE (first < attended.n) {
+        const uint at = attended.first + first * layout->n_kv_heads * layout->head_dim;
+        write_tile(layout, MIN(attended.n - first, N_LANES), queries + head * layout->head_dim, keys + at, values + at,
+                   tiles + BLOCK * (2u + layout->head_dim), shared LANES_ARG);
+    }
 }
 
 // Then out (T, heads, D): a head's tiles, added in order.
@@ -120,7 +121,7 @@ KERNEL(attention_scores)(CONSTANTS(AttentionLayout, layout, 0), IN(real, queries
     const uint position = BLOCK / layout->n_heads * (N_LANES / GROUP) + LANE / GROUP;
     const uint at[1] = {(MIN(position, layout->n_rows - 1u) * layout->n_kv_heads + kv_head) * layout->head_dim};
     real score[1];
-    scores_of<1u>(queries + head * layout->head_dim, keys, at, layout->head_dim, score LANES_ARG);
+    scores_one(queries + head * layout->head_dim, keys, at, layout->head_dim, score LANES_ARG);
     if (LANE % GROUP == 0u && position < layout->n_rows) scores[head * layout->n_rows + position] = score[0] * layout->scale;
 }
 
@@ -128,7 +129,7 @@ KERNEL(attention_scores)(CONSTANTS(AttentionLayout, layout, 0), IN(real, queries
 KERNEL(weighted_sum)(CONSTANTS(AttentionLayout, layout, 0), IN(real, weights, 1), IN(real, values, 2), OUT(real, out, 3) LANES) {
     ENTER(shared);
     const uint kv_head = BLOCK / (layout->n_heads / layout->n_kv_heads), head_dim = layout->head_dim;
-    sum_values(weights + BLOCK * layout->n_rows, layout->n_rows, values + kv_head * head_dim, layout->n_kv_heads * head_dim, head_dim,
+    sum_values_whole(weights + BLOCK * layout->n_rows, layout->n_rows, values + kv_head * head_dim, layout->n_kv_heads * head_dim, head_dim,
                shared LANES_ARG);
     for (uint d = LANE; d < head_dim; d += N_LANES) out[BLOCK * head_dim + d] = sum_of_warps(shared, head_dim, d LANES_ARG);
 }

@@ -25,8 +25,9 @@ FN void softmax_of_row(uint width, GLOBAL real* x, SHARED real* partial LANES_PA
         sum += power;
     }
     sum = sum_of_block(partial, sum LANES_ARG);
-    if (greatest == -INF) return;
-    for (uint i = LANE; i < width; i += N_LANES) x[i] /= sum;
+    if (greatest != -INF) {
+        for (uint i = LANE; i < width; i += N_LANES) x[i] /= sum;
+    }
 }
 
 // x / (1 + exp(-x)).

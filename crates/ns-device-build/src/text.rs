@@ -62,8 +62,8 @@ macro_rules! numbers {
     };
 }
 
-/// The kernels of the crate that is being built: its folder `kernels`, in the order of `all.h`
-/// there.
+/// The kernels of the crate that is being built: `all.h` in its folder `kernels`, with all that it
+/// includes.
 #[derive(Debug)]
 pub struct KernelText {
     /// The Rust file of the fields.
@@ -92,12 +92,7 @@ impl KernelText {
         }
         println!("cargo::rerun-if-env-changed=UPDATE_LAYOUT");
         self.check_layout();
-        let mut text = read(&dialect);
-        for line in read(Path::new("kernels/all.h")).lines() {
-            if let Some(header) = line.strip_prefix("#include ") {
-                text += &read(&Path::new("kernels").join(header.trim_matches('"')));
-            }
-        }
+        let text = read(&dialect) + &expanded(Path::new("kernels"), "all.h");
         let out = PathBuf::from(env::var_os("OUT_DIR").expect("Cargo sets OUT_DIR"));
         fs::write(out.join(format!("{name}.metal")), text).expect("OUT_DIR can be written to");
         fs::write(out.join("layout.h"), &self.layout).expect("OUT_DIR can be written to");
@@ -112,6 +107,22 @@ impl KernelText {
             fs::write(path, &self.layout).expect("the header can be written");
         }
     }
+}
+
+/// Returns the text of a header with those that it includes in their places. One that is included
+/// again, with other macros, is there again.
+fn expanded(folder: &Path, header: &str) -> String {
+    let mut text = String::new();
+    for line in read(&folder.join(header)).lines() {
+        match line.strip_prefix("#include ") {
+            Some(included) => text += &expanded(folder, included.trim_matches('"')),
+            None => {
+                text += line;
+                text.push('\n');
+            }
+        }
+    }
+    text
 }
 
 fn read(path: &Path) -> String {

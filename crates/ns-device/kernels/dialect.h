@@ -2,11 +2,13 @@
 // host C++, a check of address spaces).
 //
 // A kernel's text is written with these names only, so that one text is every device's. The rules:
-//   - no includes, no atomics, no recursion, no fast-math; every pointer names its address space
-//     (GLOBAL, CONSTANT, SHARED, PRIVATE: a lane's own);
+//   - C as well as C++: no templates, references, members or overloads; a text for several types or
+//     sizes is a header that is included for each, with macros for what differs;
+//   - no atomics, no recursion, no fast-math; every pointer names its address space (GLOBAL,
+//     CONSTANT, SHARED, PRIVATE: a lane's own);
 //   - numbers with a point go through R(): R(0.5), never 0.5; R(1) does not compile;
 //   - one dynamic shared array of reals, carved by offsets; it holds garbage until it is written;
-//   - BARRIER() is reached by every lane of the block, SHUFFLE_XOR by every lane of the warp;
+//   - BARRIER() and SHUFFLE_XOR are reached by every lane of the block;
 //   - a buffer is IN or OUT of one launch, not both: IN is read through the read-only cache.
 //
 //   STRUCT(ScaleLayout) { uint n; real factor; };
@@ -30,8 +32,6 @@
 // array of its lane's own, `UNROLLED`. A condition of the whole block with a barrier behind it is
 // `WHERE (condition)`, without `else`, `break` or `return`, and no function with barriers returns
 // before its end: drivers that run the lanes of a block in loops copy what follows such a branch.
-// A text that OpenCL C reads, which is C, has no templates,
-// references, members or overloads; SHUFFLE_XOR is reached by the whole block there.
 #ifndef NS_DIALECT_H
 #define NS_DIALECT_H
 

@@ -21,9 +21,6 @@ pub struct KernelModule {
     /// For backends that compile at run time (Metal, OpenCL): the dialect and the headers,
     /// concatenated.
     pub source: Option<&'static str>,
-    /// Whether `source` is C too, which is all that OpenCL's drivers take: without templates,
-    /// references, and members of structs.
-    pub is_c: bool,
     /// The host: from [`emulated_kernels!`](crate::emulated_kernels).
     pub emulated: &'static [EmulatedKernel],
 }

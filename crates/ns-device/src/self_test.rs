@@ -19,7 +19,6 @@ pub(crate) static MODULE: &KernelModule = &KernelModule {
     ptx_f64: Some(include_str!("../kernels/self_test.f64.ptx")),
     ptx_f32: Some(include_str!("../kernels/self_test.f32.ptx")),
     source: Some(concat!(include_str!("../kernels/dialect.h"), include_str!("../kernels/self_test.h"))),
-    is_c: true,
     emulated: crate::emulated_kernels![
         self_test_sum,
         self_test_product,
@@ -289,7 +288,6 @@ mod tests {
         ptx_f64: None,
         ptx_f32: None,
         source: None,
-        is_c: false,
         emulated: &[MODULE.emulated[3], MODULE.emulated[4], renamed(BROKEN[0])],
     };
     const BROKEN: &[crate::EmulatedKernel] = crate::emulated_kernels![broken_sum];

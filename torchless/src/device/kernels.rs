@@ -26,10 +26,8 @@ static MODULE: KernelModule = KernelModule {
     name: "transformer",
     ptx_f64: None,
     ptx_f32: Some(include_str!("../../kernels/transformer.f32.ptx")),
-    // Put together by the build script in the order of kernels/all.h.
+    // Put together by the build script: kernels/all.h with all that it includes.
     source: Some(include_str!(concat!(env!("OUT_DIR"), "/transformer.metal"))),
-    // Formats of weights are templates.
-    is_c: false,
     emulated: emulated_kernels![
         embedding,
         rmsnorm,

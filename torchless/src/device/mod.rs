@@ -1,5 +1,5 @@
-//! Transformers on an accelerator: one kernel text for CUDA, Metal and the emulation on the host,
-//! in single precision on all of them.
+//! Transformers on an accelerator: one kernel text for CUDA, Metal, OpenCL and the emulation on the
+//! host, in single precision on all of them.
 //!
 //! [`DeviceBackend`] has the kernels one by one; the engine keeps weights, keys and values on the
 //! device, and only token ids and logits cross.

@@ -25,7 +25,6 @@ static MODULE: KernelModule = KernelModule {
     ptx_f32: None,
     // Concatenated by the build script in the order of kernels/all.h.
     source: Some(include_str!(concat!(env!("OUT_DIR"), "/likelihood.metal"))),
-    is_c: true,
     emulated: emulated_kernels![nll, nll_and_gradient, nll_and_gradients, set_templates, newton, fit],
 };
 

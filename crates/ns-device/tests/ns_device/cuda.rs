@@ -25,7 +25,6 @@ static MODULE: KernelModule = KernelModule {
     ptx_f64: Some(include_str!("../../kernels/self_test.f64.ptx")),
     ptx_f32: None,
     source: None,
-    is_c: false,
     emulated: &[],
 };
 static BAD: KernelModule = KernelModule { name: "bad", ptx_f64: Some("nonsense"), ..EMPTY };

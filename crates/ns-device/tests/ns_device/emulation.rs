@@ -12,7 +12,6 @@ static BROKEN: KernelModule = KernelModule {
     ptx_f64: None,
     ptx_f32: None,
     source: None,
-    is_c: false,
     emulated: ns_device::emulated_kernels![
         broken_barrier,
         broken_end,

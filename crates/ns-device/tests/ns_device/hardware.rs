@@ -12,7 +12,6 @@ static MODULE: KernelModule = KernelModule {
     ptx_f64: Some(include_str!("../../kernels/self_test.f64.ptx")),
     ptx_f32: Some(include_str!("../../kernels/self_test.f32.ptx")),
     source: Some(concat!(include_str!("../../kernels/dialect.h"), include_str!("../../kernels/self_test.h"))),
-    is_c: true,
     emulated: &[],
 };
 

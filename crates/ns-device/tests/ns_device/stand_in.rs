@@ -7,7 +7,7 @@ use std::process::Command;
 
 /// A module without any text.
 pub(crate) const EMPTY: KernelModule =
-    KernelModule { name: "empty", ptx_f64: None, ptx_f32: None, source: None, is_c: false, emulated: &[] };
+    KernelModule { name: "empty", ptx_f64: None, ptx_f32: None, source: None, emulated: &[] };
 
 /// A kernel by its module and name.
 #[derive(Debug, Clone, Copy)]

@@ -1,8 +1,8 @@
 //! The kernels and the engine on the emulated device, against the CPU, stored logits and plain
 //! reference implementations.
 //!
-//! `NEXTSTAT_TEST_DEVICE=cuda` (or `metal`) tries a real device instead. Some tests are of the
-//! emulation alone, which is where rules are enforced.
+//! `NEXTSTAT_TEST_DEVICE=cuda` (or `metal`, or `opencl`) tries a real device instead. Some tests
+//! are of the emulation alone, which is where rules are enforced.
 
 mod engine;
 mod kernels;

@@ -19,7 +19,7 @@ pub(super) fn load(
     module: &'static KernelModule,
 ) -> Result<(cl_program, String), DeviceError> {
     let absent = DeviceError::NoKernels { module: module.name, backend: Backend::OpenCl, precision };
-    let source = module.source.filter(|_| module.is_c).ok_or(absent)?;
+    let source = module.source.ok_or(absent)?;
     let options = options(device, precision);
     let entry = CacheEntry::new(module.name, &[&device.identity, &options, source]);
     if let Some(program) = entry.as_ref().and_then(|entry| from_cache(context, device, &options, entry)) {
