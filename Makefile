@@ -184,8 +184,10 @@ kernels-ptx: ## execute the PTX that is shipped on launches of the tests, withou
 	$(PYTHON) scripts/kernels_ptx.py
 
 OPENCL_VENV ?= .venv-kernels/opencl
+# `--self-tests`: these only, as in .ci/run.
+OPENCL_FLAGS ?=
 kernels-opencl: ## run the tests of the kernels on every OpenCL driver of this machine, and on Intel's for processors from PyPI (many minutes, 1 GB)
-	$(PYTHON) scripts/kernels_opencl.py --venv $(OPENCL_VENV)
+	$(PYTHON) scripts/kernels_opencl.py --venv $(OPENCL_VENV) $(OPENCL_FLAGS)
 
 kernels-mutate: ## plant bugs in copies of the kernels and show that the tests catch them (half an hour)
 	$(PYTHON) scripts/kernels_mutate.py
