@@ -16,6 +16,10 @@ static STAND_IN: LazyLock<Option<PathBuf>> = LazyLock::new(|| stand_in::compile(
 /// Runs the test called `name` again in a process with the stand-in as its driver. Returns `true`
 /// in that process, which then does the work.
 fn in_stand_in(name: &str, environment: &[(&str, &str)]) -> bool {
+    // It is compiled by the first process alone: the others are using it.
+    if stand_in::is_child() {
+        return true;
+    }
     let own = [("LD_LIBRARY_PATH", stand_in::found(&STAND_IN))];
     stand_in::in_child(&format!("cuda::{name}"), own.into_iter().chain(environment.iter().copied()))
 }
