@@ -12,7 +12,7 @@ use std::str::FromStr;
 /// assert_eq!((second.backend, second.index), (Backend::OpenCl, 1));
 /// assert_eq!(second.to_string(), "opencl:1");
 /// assert_eq!("cuda".parse(), Ok(DeviceName::from(Backend::Cuda)));
-/// assert!("cuda:first".parse::<DeviceName>().is_err());
+/// assert!("cuda:first".parse::<DeviceName>().is_err() && "cuda:+1".parse::<DeviceName>().is_err());
 /// # Ok::<(), ns_device::UnknownBackend>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,7 +45,10 @@ impl FromStr for DeviceName {
 
     fn from_str(name: &str) -> Result<DeviceName, UnknownBackend> {
         let Some((backend, index)) = name.split_once(':') else { return name.parse::<Backend>().map(Into::into) };
-        let index = index.parse().map_err(|_| UnknownBackend { name: name.to_owned() })?;
+        let unknown = || UnknownBackend { name: name.to_owned() };
+        // A sign would be parsed, too.
+        let digits = Some(index).filter(|index| index.bytes().all(|byte| byte.is_ascii_digit()));
+        let index = digits.and_then(|digits| digits.parse().ok()).ok_or_else(unknown)?;
         Ok(DeviceName { backend: backend.parse()?, index })
     }
 }

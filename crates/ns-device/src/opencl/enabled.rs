@@ -226,10 +226,10 @@ impl Driver for OpenCl {
             let (queue, none) = (self.queue, ptr::null());
             command_queue::enqueue_read_buffer(queue, memory, CL_BLOCKING, offset, to.len(), data, 0, none)
         };
+        let copied = event.map(launches::release).map_err(failed_work("download"));
         // The launch that failed says more than the copy after it.
         self.settle()?;
-        launches::release(event.map_err(failed_work("download"))?);
-        Ok(())
+        copied
     }
 
     fn load(&self, module: &'static KernelModule) -> Result<(Handle, String), DeviceError> {

@@ -7,11 +7,14 @@
 //! else.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, fs, process};
 
 /// The folder of the cache, or `off`.
 const VARIABLE: &str = "NEXTSTAT_OPENCL_CACHE";
 const MAGIC: &[u8] = b"nextstat OpenCL program 1\n";
+/// How many entries this process has written, so that its threads write files of their own.
+static N_WRITTEN: AtomicUsize = AtomicUsize::new(0);
 
 /// Where one program is kept.
 pub(super) struct CacheEntry {
@@ -47,7 +50,8 @@ impl CacheEntry {
         let sum = checksum(binary).to_le_bytes();
         let file = [MAGIC, &length, &self.key, &sum, binary].concat();
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        let unfinished = self.path.with_extension(format!("{}.unfinished", process::id()));
+        let number = N_WRITTEN.fetch_add(1, Ordering::Relaxed);
+        let unfinished = self.path.with_extension(format!("{}-{number}.unfinished", process::id()));
         let written = fs::create_dir_all(folder).and_then(|()| fs::write(&unfinished, file));
         if written.and_then(|()| fs::rename(&unfinished, &self.path)).is_err() {
             let _ = fs::remove_file(&unfinished);

@@ -22,9 +22,13 @@ pub(super) fn failed(operation: &'static str) -> impl Fn(cl_int) -> DriverError 
 }
 
 /// Returns the conversion of the status of work that was waited for. A driver has no better word
-/// for a kernel that crashed than the lack of resources, and the queue is of no use afterwards.
+/// for a kernel that crashed than the lack of resources, and the queue is of no use afterwards. Too
+/// little memory for a buffer, which some drivers allocate when it is first used, is no crash.
 pub(super) fn failed_work(operation: &'static str) -> impl Fn(cl_int) -> DriverError {
-    move |status| DriverError { operation, detail: name(status), fatal: true }
+    move |status| {
+        let fatal = status != CL_MEM_OBJECT_ALLOCATION_FAILURE;
+        DriverError { operation, detail: name(status), fatal }
+    }
 }
 
 fn is_of_a_lost_device(status: cl_int) -> bool {
@@ -42,4 +46,16 @@ fn is_of_a_lost_device(status: cl_int) -> bool {
 /// Returns `true` for a status that says that there is too little memory.
 pub(super) fn is_of_memory(status: cl_int) -> bool {
     matches!(status, CL_MEM_OBJECT_ALLOCATION_FAILURE | CL_OUT_OF_RESOURCES | CL_OUT_OF_HOST_MEMORY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_little_memory_stops_a_call_and_a_crash_the_device() {
+        let memory = failed_work("upload")(CL_MEM_OBJECT_ALLOCATION_FAILURE);
+        assert_eq!((memory.detail.as_str(), memory.fatal), ("CL_MEM_OBJECT_ALLOCATION_FAILURE (-4)", false));
+        assert!(failed_work("download")(CL_OUT_OF_RESOURCES).fatal);
+    }
 }
