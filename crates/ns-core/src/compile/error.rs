@@ -243,6 +243,16 @@ pub enum CompileError {
         /// Values found.
         found: usize,
     },
+    /// Settings of a parameter that has the name of a formula.
+    #[error("{pointer}: `{name}` is a formula ({formula}), which has no settings, and not a parameter")]
+    FormulaSetting {
+        /// The name.
+        name: String,
+        /// JSON pointer of the formula modifier.
+        formula: String,
+        /// JSON pointer of the settings.
+        pointer: String,
+    },
     /// A setting that has no meaning for the kind of the parameter.
     #[error("{pointer}: `{field}` has no meaning for `{parameter}`, a parameter of {kind}")]
     SettingUnused {

@@ -9,7 +9,7 @@ use super::structure::{SortedOrder, place};
 use crate::derived::DerivedQuantities;
 use crate::formula::{Argument, Formula, Tape, TapeError};
 use crate::parameters::Parameters;
-use crate::spec::{Expression, Modifier, ModifierData, ModifierKind, Workspace};
+use crate::spec::{Expression, Measurement, Modifier, ModifierData, ModifierKind, Workspace};
 use std::collections::{BTreeMap, HashMap};
 
 /// Channel, sample and modifier in the document.
@@ -61,6 +61,18 @@ impl<'a> FormulaTable<'a> {
             table.tape(at, 0, |_| Argument::Parameter(0))?;
         }
         Ok(table)
+    }
+
+    /// Checks that measurement `index` has no settings for a parameter with the name of a formula.
+    pub(super) fn check_settings(&self, measurement: &Measurement, index: usize) -> Result<(), CompileError> {
+        for (i, config) in measurement.parameters.iter().enumerate() {
+            if let Some(&at) = self.by_name.get(config.name.as_str()) {
+                let pointer = format!("/measurements/{index}/config/parameters/{i}");
+                let (name, formula) = (config.name.clone(), self.place(at, "").pointer);
+                return Err(CompileError::FormulaSetting { name, formula, pointer });
+            }
+        }
+        Ok(())
     }
 
     fn add(&mut self, at: ModifierPlace, modifier: &'a Modifier) -> Result<(), CompileError> {

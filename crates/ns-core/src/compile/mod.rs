@@ -59,6 +59,7 @@ pub fn compile(workspace: &Workspace, options: &CompileOptions) -> Result<Model,
     let main = structure::observed(workspace, &order)?;
     let settings = Settings::new(measurement, index)?;
     let formulas = FormulaTable::parse(workspace, &order)?;
+    formulas.check_settings(measurement, index)?;
     let mut requirements = requirements::collect(workspace, &order, &formulas, measurement)?;
     for requirement in &mut requirements {
         settings.apply(requirement)?;

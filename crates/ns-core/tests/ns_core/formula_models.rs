@@ -123,6 +123,14 @@ fn names_of_formulas_are_unique() {
 }
 
 #[test]
+fn the_name_of_a_formula_is_not_that_of_a_parameter_with_settings() {
+    let (message, _) = fault(vec![formula("f", "2*mu"), formula("c", "mu"), normfactor("mu")]);
+    let wanted = "/measurements/0/config/parameters/0: `c` is a formula (/channels/0/samples/0/modifiers/1), which has \
+                  no settings, and not a parameter";
+    assert_eq!(message, wanted);
+}
+
+#[test]
 fn elements_of_vectors_have_their_index() {
     let stat = || Modifier::new("stat", ModifierData::StatError(vec![0.5, 0.6]));
     let model = compiled(vec![stat(), normfactor("mu"), formula("f", "1 + 0.1*stat[1]")]).unwrap();

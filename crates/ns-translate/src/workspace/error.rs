@@ -60,6 +60,14 @@ pub enum WorkspaceError {
         /// Where the name would be twice.
         scope: NameScope,
     },
+    /// A new name that would change what a formula means.
+    #[error("the modifier `{name}` cannot be called `{to}`: a formula has that name or uses it")]
+    NamedInFormula {
+        /// The modifier's name.
+        name: String,
+        /// The new name.
+        to: String,
+    },
     /// Another name for a `lumi` modifier.
     #[error("a `lumi` modifier must be named `lumi`, not `{to}`")]
     LumiRenamed {

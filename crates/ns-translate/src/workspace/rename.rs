@@ -1,6 +1,6 @@
 //! Renames parts of a workspace.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
 use ns_core::spec::ModifierKind;
@@ -45,6 +45,7 @@ pub fn rename(mut document: WorkspaceDocument, wanted: &RenameRequest) -> Result
     let samples = names(&document, WorkspacePart::Sample, &wanted.samples)?;
     let channels = names(&document, WorkspacePart::Channel, &wanted.channels)?;
     let measurements = names(&document, WorkspacePart::Measurement, &wanted.measurements)?;
+    keep_formulas(&document, &modifiers)?;
 
     for channel in &mut document.channels {
         for sample in &mut channel.samples {
@@ -97,6 +98,26 @@ fn names<'r>(
         }
     }
     Ok(names)
+}
+
+/// Checks that every formula keeps its meaning: that no new name is that of a formula, of what the
+/// formulas name beside parameters (`pi`), or, for a formula, of anything.
+fn keep_formulas(document: &WorkspaceDocument, names: &Names<'_>) -> Result<(), WorkspaceError> {
+    let modifiers = || document.channels.iter().flat_map(|c| &c.samples).flat_map(|s| &s.modifiers);
+    let formulas: HashSet<&str> =
+        modifiers().filter(|m| m.kind == ModifierKind::Formula).map(|m| m.name.as_str()).collect();
+    let mut parameters: HashSet<&str> =
+        modifiers().filter(|m| m.kind != ModifierKind::Formula).map(|m| m.name.as_str()).collect();
+    parameters.extend(document.measurements.iter().flat_map(|m| &m.config.parameters).map(|s| s.name.as_str()));
+    let named: HashSet<&str> = modifiers().flat_map(|m| &m.parameters).map(String::as_str).collect();
+    for (&from, &to) in names.iter().filter(|(from, to)| from != to && !names.contains_key(*to)) {
+        let is_other = named.contains(to) && !parameters.contains(to);
+        let is_taken = formulas.contains(from) && (named.contains(to) || parameters.contains(to));
+        if is_other || is_taken || formulas.contains(to) {
+            return Err(WorkspaceError::NamedInFormula { name: from.to_owned(), to: to.to_owned() });
+        }
+    }
+    Ok(())
 }
 
 /// Returns the new name of a parameter, or of the element of a vector (`gamma[3]`).

@@ -306,6 +306,24 @@ fn parameters_are_renamed_in_formulas() {
 }
 
 #[test]
+fn formulas_keep_their_meaning_when_names_change() {
+    let mut value = serde_json::to_value(with_formulas()).expect("JSON");
+    let modifiers = &mut value["channels"][0]["samples"][1]["modifiers"];
+    let modifiers = modifiers.as_array_mut().expect("modifiers");
+    modifiers.push(json!({"name": "circle", "type": "formula", "data": {"expression": "1 + pi*rate*tilt"}}));
+    let document = document(&value);
+    let renamed = |pairs: &[(&str, &str)]| {
+        rename(document.clone(), &RenameRequest { modifiers: new_names(pairs), ..RenameRequest::default() })
+    };
+    for (from, to) in [("tilt", "pi"), ("rate", "tilt"), ("tilt", "rate"), ("mu", "circle"), ("circle", "mu")] {
+        let wanted = format!("the modifier `{from}` cannot be called `{to}`: a formula has that name or uses it");
+        assert_eq!(said(renamed(&[(from, to)])), wanted);
+    }
+    assert!(renamed(&[("rate", "r"), ("circle", "rate")]).is_ok());
+    assert!(renamed(&[("rate", "circle"), ("circle", "rate")]).is_ok());
+}
+
+#[test]
 fn parameters_in_formulas_are_not_pruned() {
     let modifiers = names(&["tilt"]);
     let wanted = PruneRequest { modifiers, ..PruneRequest::default() };
