@@ -84,6 +84,9 @@ pub struct DerivedPoint {
     pub extended: Vec<f64>,
     /// Value, gradient and Hessian of each (D); derivatives are those of the last request for them.
     pub expansions: Vec<Expansion>,
+    /// Which may be steep: their derivatives are always computed, so that -ln L is infinite in the
+    /// same places whatever is asked for (D).
+    may_be_steep: Vec<bool>,
     scratch: TapeScratch,
 }
 
@@ -103,17 +106,19 @@ impl DerivedPoint {
     #[must_use]
     pub fn new(derived: &DerivedQuantities) -> Self {
         let expansions = derived.tapes.iter().map(Expansion::for_tape).collect();
-        Self { extended: Vec::new(), expansions, scratch: TapeScratch::default() }
+        let may_be_steep = derived.tapes.iter().map(Tape::may_be_steep).collect();
+        Self { extended: Vec::new(), expansions, may_be_steep, scratch: TapeScratch::default() }
     }
 
     /// Computes the derived quantities at `params` (P) with derivatives up to `order`. Returns
-    /// whether all are finite; where they are not, -ln L is +∞.
+    /// whether they and their derivatives are finite; where they are not, -ln L is +∞.
     pub fn set(&mut self, derived: &DerivedQuantities, params: &[f64], order: DerivativeOrder) -> bool {
-        let Self { extended, expansions, scratch } = self;
+        let Self { extended, expansions, may_be_steep, scratch } = self;
         extended.clear();
         extended.extend_from_slice(params);
         let mut is_finite = true;
-        for (tape, out) in derived.tapes.iter().zip(expansions) {
+        for ((tape, out), &may_be_steep) in derived.tapes.iter().zip(expansions).zip(&*may_be_steep) {
+            let order = if may_be_steep { DerivativeOrder::Hessians } else { order };
             match order {
                 DerivativeOrder::Values => out.value = tape.value(params, scratch),
                 DerivativeOrder::Gradients => tape.gradient(params, scratch, out),

@@ -141,3 +141,33 @@ fn a_point_outside_the_domain_of_a_formula_is_infinite() {
     assert_eq!((value, likelihood.nll(&params)), (f64::INFINITY, f64::INFINITY));
     assert!(gradient.iter().all(|g| *g == 0.0));
 }
+
+#[test]
+fn where_a_derivative_is_infinite_every_evaluation_is() {
+    for (text, place) in [
+        ("sqrt(c1)", 0.0),
+        ("c1^0.5", 0.0),
+        ("c1^1.5", 0.0),
+        ("sqrt(c1^2)", 0.0),
+        ("acos(1 - c1)", 0.0),
+        ("(1 - c1)^c1", 1.0),
+        ("atan2(c1, c1)", 0.0),
+    ] {
+        let mut workspace = random_workspace(1, Shape::SMALL);
+        workspace.channels[0].samples[0].modifiers.push(formula("steep", &format!("1 + 0.1*{text}")));
+        let model = model(&workspace);
+        let c1 = model.parameters.index_of("c1").expect("a parameter");
+        let mut params = model.parameters.init.clone();
+        for (value, is_finite) in [(place, false), (0.25, true)] {
+            params[c1] = value;
+            let mut likelihood = CpuLikelihood::new(&model);
+            let mut gradient = vec![0.0; params.len()];
+            let values = [
+                likelihood.nll(&params),
+                likelihood.nll_and_grad(&params, &mut gradient),
+                exact(&mut likelihood, &params).0,
+            ];
+            assert_eq!(values.map(f64::is_finite), [is_finite; 3], "{text} at {value}");
+        }
+    }
+}

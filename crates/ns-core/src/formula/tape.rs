@@ -150,6 +150,31 @@ impl Tape {
         degrees.last().copied().unwrap_or(0)
     }
 
+    /// Returns whether the formula may have an infinite derivative where its value is finite, such
+    /// as a square root at zero.
+    #[must_use]
+    pub fn may_be_steep(&self) -> bool {
+        let is_constant = |i: u32| matches!(self.nodes[i as usize], Node::Number(_));
+        self.nodes.iter().any(|node| match *node {
+            Node::Number(_) | Node::Name(_) | Node::Select(..) => false,
+            Node::Unary(function, _) => match function {
+                UnaryFunction::Log
+                | UnaryFunction::Log10
+                | UnaryFunction::Sqrt
+                | UnaryFunction::Tan
+                | UnaryFunction::Asin
+                | UnaryFunction::Acos => true,
+                UnaryFunction::Power(exponent) => exponent < 0.0 || exponent.fract() != 0.0,
+                _ => false,
+            },
+            Node::Binary(function, _, b) => match function {
+                BinaryFunction::Divide => !is_constant(b),
+                BinaryFunction::Power | BinaryFunction::Atan2 => true,
+                _ => false,
+            },
+        })
+    }
+
     /// Returns the value at `params` (P), for any number type: the reference implementation.
     #[must_use]
     pub fn evaluate<S: Scalar>(&self, params: &[S]) -> S {

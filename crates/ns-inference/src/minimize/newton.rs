@@ -306,6 +306,8 @@ impl Minimizer {
     }
 
     fn finish(&mut self, progress: &Progress, outcome: Outcome) -> Minimum {
+        // Where -ln L is infinite its gradient is zero, which looks like convergence.
+        let outcome = if progress.nll.is_finite() { outcome } else { Outcome::NotFinite };
         self.has_factor =
             outcome == Outcome::Converged && progress.damping == 0.0 && self.system.kind() == MatrixKind::Exact;
         if outcome == Outcome::Converged {

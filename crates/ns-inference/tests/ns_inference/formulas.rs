@@ -3,12 +3,15 @@
 
 use ns_compute::CpuLikelihood;
 use ns_core::likelihood::nll;
-use ns_core::spec::{ModifierData, Workspace};
+use ns_core::spec::{ConstraintTerm, ModifierData, Workspace};
 use ns_core::{CompileOptions, Likelihood, Model, compile, expected};
+use ns_inference::hypotest::hypotest;
+use ns_inference::test_statistic::TestStatistic;
 use ns_inference::{FitOptions, FitResult, Problem, fit};
 use ns_testkit::assert_close;
-use ns_testkit::formulas::formula;
+use ns_testkit::formulas::{declared, formula, morphing};
 use ns_testkit::random::{self, Shape};
+use ns_testkit::small::{self, region, sample};
 use serde_json::Value;
 
 fn read(path: &str) -> Vec<u8> {
@@ -134,4 +137,46 @@ fn derivatives_of_yields_are_those_of_finite_differences() {
             }
         }
     }
+}
+
+/// Returns a model of two bins whose background has a morphing term with this coefficient of `c`.
+fn with_coefficient(text: &str, init: f64, bounds: [f64; 2]) -> Model {
+    let mut background = sample("background", &[50.0, 40.0], &[]);
+    background.modifiers.push(morphing("shape", vec![(text, vec![-5.0, -3.0])]));
+    let signal = sample("signal", &[10.0, 5.0], &[("mu", ModifierData::NormFactor)]);
+    let mut c = declared("c", init, bounds);
+    c.auxdata = Some(vec![0.0]);
+    c.constraints = Some(vec![ConstraintTerm::Gaussian { sigma: 0.5 }]);
+    let regions = vec![region("SR", vec![signal, background], &[52.0, 41.0])];
+    small::model(regions, vec![c])
+}
+
+/// Compares the fit and a test of `model` with those of `known`, which has the same minima and
+/// finite derivatives there, where they converged.
+fn assert_same_or_failed(model: &Model, known: &Model) {
+    let [found, wanted] = [model, known].map(fitted);
+    assert!(wanted.converged, "{:?}", wanted.warnings);
+    assert!(!found.converged || (found.nll - wanted.nll).abs() < 1e-4, "{} and {}", found.nll, wanted.nll);
+    let options = FitOptions::default();
+    let [found, wanted] = [model, known].map(|model| {
+        let mut likelihood = CpuLikelihood::new(model);
+        let mut problem = Problem::new(model, &mut likelihood, &options);
+        hypotest(&mut problem, TestStatistic::QTilde, model.pois[0], 1.0)
+    });
+    if found.converged {
+        let [found, wanted] = [found, wanted].map(|test| (test.cls_obs.expect("CLs"), test.cls_exp.expect("CLs")[2]));
+        assert_close(found.0, wanted.0, 1e-3, "CLs");
+        assert_close(found.1, wanted.1, 1e-3, "expected CLs");
+    }
+}
+
+#[test]
+fn where_a_derivative_is_infinite_fits_end_in_the_minimum_or_fail() {
+    let all = [-3.0, 3.0];
+    assert_same_or_failed(&with_coefficient("sqrt(c^2)", 0.0, all), &with_coefficient("abs(c)", 0.0, all));
+    let positive = [0.0, 3.0];
+    assert_same_or_failed(&with_coefficient("c^1.5", 0.0, all), &with_coefficient("abs(c)^1.5", 0.1, positive));
+    let near = with_coefficient("sqrt(c + 1e-9)", 0.1, positive);
+    assert_same_or_failed(&with_coefficient("sqrt(c)", 0.1, positive), &near);
+    assert_same_or_failed(&with_coefficient("c^0.5", 0.1, positive), &near);
 }
