@@ -5,7 +5,7 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 /// Writes a file whole or not at all. Pipes and devices are written directly.
 ///
@@ -60,12 +60,11 @@ pub fn write_all_whole(files: &[NewFile], inputs: &[PathBuf]) -> Result<(), NewF
     if let Some(file) = files.iter().find(|file| is_input(&file.path)) {
         return Err(NewFileError::IsInput { path: file.path.clone() });
     }
-    let opened: Vec<OutputTarget> =
-        files.iter().map(|file| named(file, open_with_bytes(file))).collect::<Result<_, _>>()?;
-    for (file, target) in files.iter().zip(opened) {
-        let done = match target {
-            OutputTarget::Special(mut special) => special.write_all(&file.bytes),
-            OutputTarget::Replacement(replacement) => replacement.finish(),
+    let prepared: Vec<PreparedFile> = files.iter().map(|file| named(file, prepare(file))).collect::<Result<_, _>>()?;
+    for (file, prepared) in files.iter().zip(prepared) {
+        let done = match prepared {
+            PreparedFile::Special(mut special) => special.write_all(&file.bytes),
+            PreparedFile::Replacement(closed) => closed.persist(),
         };
         named(file, done)?;
     }
@@ -76,17 +75,25 @@ fn named<T>(file: &NewFile, result: io::Result<T>) -> Result<T, NewFileError> {
     result.map_err(|source| NewFileError::Unwritable { path: file.path.clone(), source })
 }
 
+/// A file of several that is ready to be written, or to get its name.
+enum PreparedFile {
+    Special(File),
+    /// Closed, so that there may be more of them than a process may have open files.
+    Replacement(ClosedReplacement),
+}
+
 /// Opens the destination of a file, and writes what will replace it.
-fn open_with_bytes(file: &NewFile) -> io::Result<OutputTarget> {
+fn prepare(file: &NewFile) -> io::Result<PreparedFile> {
     if let Some(folder) = file.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder)?;
     }
-    let target = OutputTarget::open(&file.path)?;
-    if let OutputTarget::Replacement(replacement) = &target {
-        replacement.file().write_all(&file.bytes)?;
-        replacement.file().sync_all()?;
-    }
-    Ok(target)
+    Ok(match OutputTarget::open(&file.path)? {
+        OutputTarget::Special(special) => PreparedFile::Special(special),
+        OutputTarget::Replacement(replacement) => {
+            replacement.file().write_all(&file.bytes)?;
+            PreparedFile::Replacement(replacement.close()?)
+        }
+    })
 }
 
 /// The destination of the bytes for a path.
@@ -182,7 +189,24 @@ impl ReplacementFile {
     /// # Errors
     /// If the file system fails.
     pub fn finish(self) -> io::Result<()> {
+        self.close()?.persist()
+    }
+
+    /// Closes the file after its contents are on the disk.
+    fn close(self) -> io::Result<ClosedReplacement> {
         self.file.as_file().sync_all()?;
-        self.file.persist(&self.path).map(|_| ()).map_err(|error| error.error)
+        Ok(ClosedReplacement { file: self.file.into_temp_path(), path: self.path })
+    }
+}
+
+/// A temporary file whose contents are on the disk. It is removed unless it gets its name.
+struct ClosedReplacement {
+    file: TempPath,
+    path: PathBuf,
+}
+
+impl ClosedReplacement {
+    fn persist(self) -> io::Result<()> {
+        self.file.persist(&self.path).map_err(|error| error.error)
     }
 }

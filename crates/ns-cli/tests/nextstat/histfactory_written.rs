@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use serde_json::json;
+
 use crate::support::{Scratch, folder, nextstat};
 
 /// Returns the files below a folder, with their contents.
@@ -70,6 +72,35 @@ fn several_files_need_a_name_and_replace_no_input() {
     let run = nextstat(&examples, &["convert", &copy, &model, "--to", "xml"]);
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("model_singlechannel.xml` is an input of this command"), "{}", run.stderr);
+}
+
+/// Returns a workspace with `n` channels of one bin.
+fn of_channels(n: usize) -> String {
+    let modifiers = json!([{"name": "mu", "type": "normfactor", "data": null}]);
+    let channel = |c: usize| {
+        let sample = json!({"name": "signal", "data": [5.0], "modifiers": modifiers});
+        json!({"name": format!("SR{c}"), "samples": [sample]})
+    };
+    let observation = |c: usize| json!({"name": format!("SR{c}"), "data": [5.0]});
+    json!({"channels": (0..n).map(channel).collect::<Vec<_>>(),
+        "observations": (0..n).map(observation).collect::<Vec<_>>(),
+        "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": []}}], "version": "1.0.0"})
+    .to_string()
+}
+
+#[cfg(unix)]
+#[test]
+fn there_may_be_more_channels_than_open_files() {
+    let scratch = Scratch::new("xml-many");
+    let (workspace, target) = (scratch.path("many.json"), scratch.path("out/many.xml"));
+    fs::write(&workspace, of_channels(100)).expect("written");
+    let done = Command::new("sh")
+        .args(["-c", "ulimit -n 40 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_nextstat"), "convert"])
+        .args([&workspace, &target, "--to", "xml"])
+        .output()
+        .expect("the shell starts");
+    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+    assert_eq!(names(Path::new(&scratch.path("out"))).len(), 103);
 }
 
 #[test]
