@@ -1,6 +1,5 @@
 //! Documents as text: digests, patches, patch sets.
 
-use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -14,10 +13,10 @@ use ns_translate::digest::{DigestAlgorithm, digest};
 use ns_translate::patch::{self, Patch};
 use ns_translate::patchset::{PatchEntry, PatchSet, PatchSetError};
 use ns_translate::pyhf::{read_value, read_workspace};
-use ns_translate::whole_file::{NewFile, NewFileError, write_all_whole};
+use ns_translate::whole_file::{NewFileError, write_all_whole};
 use ns_translate::{
     CardOptions, ConversionError, DocumentError, DocumentSource, KeptKeys, ReadDocument, ReadRequest, TargetFormat,
-    WriteRequest, XmlLayout, convert, convert_as, convert_to_pyhf_xml, read_bytes, read_document_with,
+    XmlFilesError, XmlLayout, convert, convert_to_pyhf_xml, convert_to_xml_at, read_bytes, read_document_with,
     read_workspace_text,
 };
 use pyo3::exceptions::PyOSError;
@@ -114,27 +113,22 @@ fn write_xml(
     measurement: Option<&str>,
     card: GivenCardOptions,
 ) -> PyResult<Vec<String>> {
-    let Some(stem) = target.file_stem().and_then(OsStr::to_str) else {
-        let problem = format!("names of further files cannot begin with `{}`, which is not Unicode", target.display());
-        return Err(error::parameter(py, problem, Some("give the combination another name".to_owned())));
-    };
     let read = read_given(py, path.clone(), text, measurement, card)?;
-    let request = WriteRequest { kept: &read.kept, stem };
-    let converted = py.detach(|| convert_as(&read.workspace, &request, TargetFormat::Xml));
-    let converted = converted.map_err(|problem| not_converted(py, &problem))?;
-    let further = converted.files.into_iter().map(|file| NewFile { path: target.with_file_name(file.path), ..file });
-    let top = NewFile { path: target.clone(), bytes: converted.text.into() };
-    let files: Vec<NewFile> = further.chain([top]).collect();
+    let made = py.detach(|| convert_to_xml_at(&read.workspace, &read.kept, &target));
+    let made = made.map_err(|problem| match &problem {
+        XmlFilesError::Conversion(problem) => not_converted(py, problem),
+        _ => error::parameter(py, problem.to_string(), problem.name_hint()),
+    })?;
     let inputs: Vec<PathBuf> = path.into_iter().chain(read.files).collect();
-    py.detach(|| write_all_whole(&files, &inputs)).map_err(|problem| match problem {
-        NewFileError::IsInput { .. } => {
+    py.detach(|| write_all_whole(&made.files, &inputs)).map_err(|problem| match problem {
+        NewFileError::IsInput { .. } | NewFileError::SamePlace { .. } => {
             error::parameter(py, problem.to_string(), Some("write to another file".to_owned()))
         }
         NewFileError::Unwritable { path, source } => {
             PyOSError::new_err((source.raw_os_error(), source.to_string(), path))
         }
     })?;
-    Ok([read.warnings, converted.warnings].concat())
+    Ok([read.warnings, made.warnings].concat())
 }
 
 /// The files of a combination: their names and contents.

@@ -611,6 +611,12 @@ def test_xml_is_written_with_all_its_files_or_refused(root, tmp_path):
     assert sorted(files) == ["HistFactorySchema.dtd", "model.root", "model.xml", "model_singlechannel.xml"]
     with pytest.raises(nextstat.ParameterError, match=r"model_singlechannel\.xml` is what is read, and would be replaced"):
         nextstat.write_xml(tmp_path / "model.xml", tmp_path / "model.xml")
+    for name, named in (("model.root", "model.xml"), ("HistFactorySchema.dtd", "HistFactorySchema.xml")):
+        with pytest.raises(nextstat.ParameterError, match=f"a file that it names would both be `.*{name}`") as error:
+            nextstat.write_xml(path, tmp_path / name)
+        assert error.value.hint == f"name the combination `{tmp_path / named}`"
+    with pytest.raises(nextstat.ParameterError, match=r"`\.\.` is not the name of a file"):
+        nextstat.write_xml(path, "..")
     with pytest.raises(nextstat.ParameterError, match="HistFactory XML cannot hold a formula"):
         nextstat.write_xml(root / "examples/eft.json", tmp_path / "eft.xml")
     with pytest.raises(nextstat.ParameterError, match="HistFactory XML is several files") as error:

@@ -12,7 +12,7 @@ use nextstat::{Face, Hint};
 use ns_core::CompileError;
 use ns_translate::toys::ToyFileError;
 use ns_translate::workspace::WorkspaceError;
-use ns_translate::{ConversionError, DocumentError, SourceError};
+use ns_translate::{ConversionError, DocumentError, SourceError, XmlFilesError};
 use std::error::Error;
 use std::io;
 
@@ -56,12 +56,9 @@ pub(crate) enum CliError {
     /// A document of several files without a place for them.
     #[error("HistFactory XML is several files, which standard output cannot hold")]
     SeveralFiles,
-    /// A name that names of further files cannot begin with.
-    #[error("names of further files cannot begin with {name}, which is not Unicode")]
-    NoStem {
-        /// The file in backticks.
-        name: String,
-    },
+    /// A name that a combination cannot have.
+    #[error(transparent)]
+    XmlFiles(XmlFilesError),
     /// A stored fit that cannot be used.
     #[error("in {name}: {error}")]
     StoredFit {
@@ -237,7 +234,7 @@ impl CliError {
             Self::Workspace { error, .. } => error.hint(),
             Self::Conversion { error, .. } => error.hint().map(str::to_owned),
             Self::SeveralFiles => Some("name the combination: `-o model.xml`".to_owned()),
-            Self::NoStem { .. } => Some("give the combination another name".to_owned()),
+            Self::XmlFiles(error) => error.name_hint(),
             Self::StoredFit { error, .. } => error.hint().map(str::to_owned),
             Self::Exclusion { error, .. } => error.hint(Face::Command),
             Self::OneOutput { .. } | Self::OutputIsInput { .. } => Some("write the result to another file".to_owned()),

@@ -1,6 +1,9 @@
 //! Converts workspaces between formats. What a format cannot hold is an error if it is part of the
 //! model, and a warning if it is not.
 
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
 use ns_core::spec::Workspace;
 
 use crate::format::{WriteRequest, Writer, WrittenDocument, write_hs3, write_pyhf_xml, write_workspace, write_xml};
@@ -9,7 +12,7 @@ use crate::histfactory::XmlLayout;
 use crate::hs3::KeptKeys;
 use crate::not_representable::NotRepresentable;
 use crate::pyhf;
-use crate::whole_file::NewFile;
+use crate::whole_file::{NewFile, second_at_one_place};
 
 /// The number of items that a message lists.
 const LISTED: usize = 10;
@@ -164,6 +167,76 @@ pub fn convert_as(
     format: TargetFormat,
 ) -> Result<ConvertedDocument, ConversionError> {
     converted(format.writer()(workspace, request), format)
+}
+
+/// A combination in HistFactory XML that is to be written, with its files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct XmlFiles {
+    /// The files, each with the place where it goes: the combination is the last.
+    pub files: Vec<NewFile>,
+    /// What it does not have of the document that was read, and what ROOT does otherwise.
+    pub warnings: Vec<String>,
+}
+
+/// Why a combination cannot be written to a place.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum XmlFilesError {
+    /// The place is a folder, by its last part.
+    #[error("`{}` is not the name of a file", path.display())]
+    NoName {
+        /// The place.
+        path: PathBuf,
+    },
+    /// A name that others cannot begin with.
+    #[error("names of further files cannot begin with `{}`, which is not Unicode", path.display())]
+    NotUnicode {
+        /// The place of the combination.
+        path: PathBuf,
+    },
+    /// A file that the combination names would have its name.
+    #[error("the combination and a file that it names would both be `{}`", path.display())]
+    SamePlace {
+        /// The place of the combination.
+        path: PathBuf,
+    },
+    /// A model that XML cannot hold.
+    #[error(transparent)]
+    Conversion(ConversionError),
+}
+
+impl XmlFilesError {
+    /// Returns one line of advice on the name, or `None`.
+    #[must_use]
+    pub fn name_hint(&self) -> Option<String> {
+        match self {
+            Self::NoName { path } => Some(format!("name the combination: `{}`", path.join("model.xml").display())),
+            Self::SamePlace { path } if path.extension() != Some(OsStr::new("xml")) => {
+                Some(format!("name the combination `{}`", path.with_extension("xml").display()))
+            }
+            Self::NotUnicode { .. } | Self::SamePlace { .. } => Some("give the combination another name".to_owned()),
+            Self::Conversion(_) => None,
+        }
+    }
+}
+
+/// Returns the files that describe `workspace` in HistFactory XML, with the combination at `path`
+/// and the others beside it.
+///
+/// # Errors
+///
+/// A path that the combination cannot have, and as [`convert`].
+pub fn convert_to_xml_at(workspace: &Workspace, kept: &KeptKeys, path: &Path) -> Result<XmlFiles, XmlFilesError> {
+    let stem = path.file_stem().ok_or_else(|| XmlFilesError::NoName { path: path.to_owned() })?;
+    let stem = OsStr::to_str(stem).ok_or_else(|| XmlFilesError::NotUnicode { path: path.to_owned() })?;
+    let converted = convert_as(workspace, &WriteRequest { kept, stem }, TargetFormat::Xml);
+    let ConvertedDocument { text, files, warnings } = converted.map_err(XmlFilesError::Conversion)?;
+    let further = files.into_iter().map(|file| NewFile { path: path.with_file_name(file.path), ..file });
+    let files: Vec<NewFile> = further.chain([NewFile { path: path.to_owned(), bytes: text.into() }]).collect();
+    match second_at_one_place(&files) {
+        None => Ok(XmlFiles { files, warnings }),
+        Some(file) => Err(XmlFilesError::SamePlace { path: file.path.clone() }),
+    }
 }
 
 /// Returns HistFactory XML with the names of `layout`, which are pyhf's, and for pyhf's reading.

@@ -96,7 +96,8 @@ mod yaml;
 
 pub use combine::{CardCause, CardError, CardOptionError, CardOptions, CardProblem, LabelledCard};
 pub use convert::{
-    ConversionError, ConvertedDocument, TargetFormat, UnknownFormatError, convert, convert_as, convert_to_pyhf_xml,
+    ConversionError, ConvertedDocument, TargetFormat, UnknownFormatError, XmlFiles, XmlFilesError, convert, convert_as,
+    convert_to_pyhf_xml, convert_to_xml_at,
 };
 pub use document_text::DocumentText;
 pub use error::DocumentError;

@@ -1,6 +1,7 @@
 //! Writes files whole or not at all: first beside their place, then moved there. Results, and the
 //! documents beside files of toys, are written in this way.
 
+use std::collections::HashMap;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -39,6 +40,12 @@ pub enum NewFileError {
         /// The file.
         path: PathBuf,
     },
+    /// Another of them goes to the same place and has other contents.
+    #[error("two files would be written to `{}`", path.display())]
+    SamePlace {
+        /// The place.
+        path: PathBuf,
+    },
     /// The file system refuses it.
     #[error("cannot write `{}`", path.display())]
     Unwritable {
@@ -53,12 +60,15 @@ pub enum NewFileError {
 /// are made where there are none. The `inputs` are not replaced.
 ///
 /// # Errors
-/// The first file that is an input or that cannot be written; earlier files are then unchanged,
-/// unless the file system fails while they get their names.
+/// The first file that is an input, that goes to the place of another, or that cannot be written;
+/// earlier files are then unchanged, unless the file system fails while they get their names.
 pub fn write_all_whole(files: &[NewFile], inputs: &[PathBuf]) -> Result<(), NewFileError> {
     let is_input = |path: &Path| inputs.iter().any(|input| same_file::is_same_file(input, path).unwrap_or(false));
     if let Some(file) = files.iter().find(|file| is_input(&file.path)) {
         return Err(NewFileError::IsInput { path: file.path.clone() });
+    }
+    if let Some(file) = second_at_one_place(files) {
+        return Err(NewFileError::SamePlace { path: file.path.clone() });
     }
     let prepared: Vec<PreparedFile> = files.iter().map(|file| named(file, prepare(file))).collect::<Result<_, _>>()?;
     for (file, prepared) in files.iter().zip(prepared) {
@@ -69,6 +79,26 @@ pub fn write_all_whole(files: &[NewFile], inputs: &[PathBuf]) -> Result<(), NewF
         named(file, done)?;
     }
     Ok(())
+}
+
+/// Returns the first of `files` that goes to the place of an earlier one and has other contents.
+pub(crate) fn second_at_one_place(files: &[NewFile]) -> Option<&NewFile> {
+    let mut known: HashMap<String, &NewFile> = HashMap::new();
+    files.iter().find(|file| known.insert(place(&file.path), file).is_some_and(|first| first.bytes != file.bytes))
+}
+
+/// Returns the same text for all paths of one file, whether it exists or not, and for those that
+/// differ only in capital letters: some file systems do not tell them apart.
+fn place(path: &Path) -> String {
+    let whole = fs::canonicalize(path).unwrap_or_else(|_| {
+        let path = behind_links(path);
+        let folder = path.parent().map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
+        match (folder.map(fs::canonicalize), path.file_name()) {
+            (Some(Ok(folder)), Some(name)) => folder.join(name),
+            _ => std::path::absolute(&path).unwrap_or(path),
+        }
+    });
+    whole.to_string_lossy().to_lowercase()
 }
 
 fn named<T>(file: &NewFile, result: io::Result<T>) -> Result<T, NewFileError> {
@@ -208,5 +238,47 @@ struct ClosedReplacement {
 impl ClosedReplacement {
     fn persist(self) -> io::Result<()> {
         self.file.persist(&self.path).map_err(|error| error.error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: PathBuf, text: &str) -> NewFile {
+        NewFile { path, bytes: text.into() }
+    }
+
+    #[test]
+    fn two_files_do_not_go_to_one_place() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::create_dir(folder.path().join("in")).expect("a folder");
+        for other in ["model.root", "./model.root", "in/../model.root", "Model.ROOT"] {
+            let other = folder.path().join(other);
+            let files = [file(folder.path().join("model.root"), "histograms"), file(other.clone(), "<xml/>")];
+            let refused = write_all_whole(&files, &[]).expect_err("one place");
+            assert!(matches!(&refused, NewFileError::SamePlace { path } if *path == other), "{refused}");
+            assert_eq!(refused.to_string(), format!("two files would be written to `{}`", other.display()));
+        }
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing is written");
+        let same = file(folder.path().join("in/../model.root"), "histograms");
+        let files = [file(folder.path().join("model.root"), "histograms"), same];
+        write_all_whole(&files, &[]).expect("the same contents twice");
+        assert_eq!(fs::read(&files[0].path).expect("readable"), b"histograms");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_another_file_is_its_place() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (root, link) = (folder.path().join("model.root"), folder.path().join("model.xml"));
+        std::os::unix::fs::symlink("model.root", &link).expect("a link");
+        let files = [file(root.clone(), "histograms"), file(link, "<xml/>")];
+        // Whether there is a file behind the link or not.
+        for _ in 0..2 {
+            assert!(matches!(write_all_whole(&files, &[]), Err(NewFileError::SamePlace { .. })));
+            fs::write(&root, "before").expect("written");
+        }
+        assert_eq!(fs::read(&root).expect("readable"), b"before");
     }
 }

@@ -88,6 +88,7 @@ pub(crate) fn write_files(files: &[NewFile], read: &[PathBuf]) -> Result<(), Cli
     let name = |path: &Path| format!("`{}`", path.display());
     write_all_whole(files, read).map_err(|error| match error {
         NewFileError::IsInput { path } => CliError::OutputIsInput { name: name(&path) },
+        NewFileError::SamePlace { path } => CliError::OneOutput { name: name(&path) },
         NewFileError::Unwritable { path, source } => CliError::Unwritable { name: name(&path), source },
     })
 }

@@ -8,9 +8,7 @@ use crate::output::{OutputArgs, Reporter, reporter, write_files, write_text_to};
 use crate::status::Status;
 use clap::Args;
 use nextstat::number::counted;
-use ns_translate::whole_file::NewFile;
-use ns_translate::{ConvertedDocument, TargetFormat, WriteRequest, convert_as};
-use std::ffi::OsStr;
+use ns_translate::{LoadedWorkspace, TargetFormat, XmlFilesError, convert, convert_to_xml_at};
 use std::path::{Path, PathBuf};
 
 /// Arguments of `convert`.
@@ -45,17 +43,15 @@ fn formats() -> impl clap::builder::TypedValueParser<Value = TargetFormat> {
     words.try_map(|word| TargetFormat::from_word(&word))
 }
 
-/// Returns the name of the file without its ending, with which those of further files begin.
-fn stem(target: Option<&Path>) -> Result<String, CliError> {
+/// Writes a workspace as a combination at `target`, with the files that it names beside it.
+fn write_xml(loaded: &LoadedWorkspace, name: String, target: Option<&Path>, input: &InputArgs) -> Result<(), CliError> {
     let path = target.filter(|path| path.as_os_str() != "-").ok_or(CliError::SeveralFiles)?;
-    let stem = path.file_stem().and_then(OsStr::to_str);
-    stem.map(str::to_owned).ok_or_else(|| CliError::NoStem { name: format!("`{}`", path.display()) })
-}
-
-/// Returns the files of a document at `path`: first those that it names.
-fn beside(path: &Path, converted: ConvertedDocument) -> Vec<NewFile> {
-    let further = converted.files.into_iter().map(|file| NewFile { path: path.with_file_name(file.path), ..file });
-    further.chain([NewFile { path: path.to_owned(), bytes: converted.text.into() }]).collect()
+    let made = convert_to_xml_at(&loaded.workspace, &loaded.kept, path).map_err(|error| match error {
+        XmlFilesError::Conversion(error) => CliError::Conversion { name, error },
+        error => CliError::XmlFiles(error),
+    })?;
+    made.warnings.iter().for_each(|text| reporter::warning(text));
+    write_files(&made.files, &input.read_files(loaded))
 }
 
 impl Command for ConvertArgs {
@@ -66,19 +62,13 @@ impl Command for ConvertArgs {
     fn run(self) -> Result<Status, CliError> {
         let (loaded, name) = self.input.load_for(self.measurement.clone())?;
         let target = self.target.as_deref().or(self.output.output_file.as_deref());
-        let stem = match self.to {
-            TargetFormat::Xml => stem(target)?,
-            _ => String::new(),
-        };
-        let request = WriteRequest { kept: &loaded.kept, stem: &stem };
-        let converted =
-            convert_as(&loaded.workspace, &request, self.to).map_err(|error| CliError::Conversion { name, error })?;
-        converted.warnings.iter().for_each(|text| reporter::warning(text));
-        match target {
-            Some(path) if self.to == TargetFormat::Xml => {
-                write_files(&beside(path, converted), &self.input.read_files(&loaded))?;
-            }
-            target => write_text_to(&converted.text, target)?,
+        if self.to == TargetFormat::Xml {
+            write_xml(&loaded, name, target, &self.input)?;
+        } else {
+            let converted = convert(&loaded.workspace, &loaded.kept, self.to)
+                .map_err(|error| CliError::Conversion { name, error })?;
+            converted.warnings.iter().for_each(|text| reporter::warning(text));
+            write_text_to(&converted.text, target)?;
         }
         let (channels, measurements) = (loaded.workspace.channels.len(), loaded.workspace.measurements.len());
         let note = || format!("{}, {}\n", counted(channels, "channel"), counted(measurements, "measurement"));

@@ -74,6 +74,51 @@ fn several_files_need_a_name_and_replace_no_input() {
     assert!(run.stderr.contains("model_singlechannel.xml` is an input of this command"), "{}", run.stderr);
 }
 
+#[test]
+fn a_combination_does_not_replace_its_own_files() {
+    let examples = folder("examples");
+    for (name, named) in
+        [("model.root", "model.xml"), ("Model.ROOT", "Model.xml"), ("HistFactorySchema.dtd", "HistFactorySchema.xml")]
+    {
+        let scratch = Scratch::new(&format!("xml-own-{name}"));
+        let (target, named) = (scratch.path(name), scratch.path(named));
+        let run = nextstat(&examples, &["convert", "simple.json", &target, "--to", "xml"]);
+        let wanted = format!(
+            "error: the combination and a file that it names would both be `{target}`\nhint: name the combination \
+             `{named}`\n"
+        );
+        assert_eq!((run.code, run.stderr.as_str()), (Some(2), wanted.as_str()));
+        assert!(scratch.names().is_empty());
+        let run = nextstat(&examples, &["convert", "simple.json", &named, "--to", "xml"]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_combination_has_the_name_of_a_file() {
+    let examples = folder("examples");
+    for (target, hint) in [("..", "../model.xml"), ("/", "/model.xml")] {
+        let run = nextstat(&examples, &["convert", "simple.json", target, "--to", "xml"]);
+        let wanted = format!("error: `{target}` is not the name of a file\nhint: name the combination: `{hint}`\n");
+        assert_eq!((run.code, run.stderr.as_str()), (Some(2), wanted.as_str()));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_name_that_is_not_unicode_is_refused() {
+    use std::os::unix::ffi::OsStrExt;
+    let done = Command::new(env!("CARGO_BIN_EXE_nextstat"))
+        .args(["convert", "simple.json", "--to", "xml"])
+        .arg(std::ffi::OsStr::from_bytes(b"\xff.xml"))
+        .current_dir(folder("examples"))
+        .output()
+        .expect("the command starts");
+    let message = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(2));
+    assert!(message.contains("which is not Unicode\nhint: give the combination another name\n"), "{message}");
+}
+
 /// Returns a workspace with `n` channels of one bin.
 fn of_channels(n: usize) -> String {
     let modifiers = json!([{"name": "mu", "type": "normfactor", "data": null}]);
