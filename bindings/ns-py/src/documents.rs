@@ -1,6 +1,6 @@
 //! Documents as text: digests, patches, patch sets.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nextstat::Analysis;
@@ -146,7 +146,9 @@ fn xml_for_pyhf<'py>(
     prefix: &str,
 ) -> PyResult<(String, FileContents<'py>, Vec<String>)> {
     let workspace = py.detach(|| read_workspace(text)).map_err(|problem| error::document(py, &problem.into()))?;
-    let layout = XmlLayout::in_folders(&folders[0], &folders[1], prefix);
+    // The combination belongs beside the folder of channels.
+    let top = Path::new(&folders[0]).parent().map(|top| top.to_string_lossy().into_owned()).unwrap_or_default();
+    let layout = XmlLayout::in_folders(&top, &folders[0], &folders[1], prefix);
     let converted = py.detach(|| convert_to_pyhf_xml(&workspace, &KeptKeys::default(), &layout));
     let converted = converted.map_err(|problem| not_converted(py, &problem))?;
     let files = converted.files.into_iter().map(|file| (file.path, PyBytes::new(py, &file.bytes)));

@@ -117,7 +117,7 @@ def test_writing_twice_is_the_same_and_leaves_nothing_else(tmp_path):
     first = write(WORKSPACES["lumi"], tmp_path).read_bytes()
     assert write(WORKSPACES["lumi"], tmp_path).read_bytes() == first
     found = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
-    assert found == ["HistFactorySchema.dtd", "config/fit_SR.xml", "data/data.root", "top.xml"]
+    assert found == ["HistFactorySchema.dtd", "config/HistFactorySchema.dtd", "config/fit_SR.xml", "data/data.root", "top.xml"]
 
 
 def test_names_need_not_be_names_of_files(tmp_path):

@@ -49,11 +49,14 @@ impl Command for Json2XmlArgs {
     fn run(self) -> Result<Status, CliError> {
         let (loaded, name) = self.input.load_for(self.measurement.clone())?;
         let folder = |name: &str| self.within(name).to_string_lossy().into_owned();
-        let layout = XmlLayout::in_folders(&folder(&self.specroot), &folder(&self.dataroot), &self.resultprefix);
+        let top = self.within(&format!("{}.xml", self.resultprefix));
+        let folder_of_top = top.parent().map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default();
+        let (channels, histograms) = (folder(&self.specroot), folder(&self.dataroot));
+        let layout = XmlLayout::in_folders(&folder_of_top, &channels, &histograms, &self.resultprefix);
         let converted = convert_to_pyhf_xml(&loaded.workspace, &loaded.kept, &layout)
             .map_err(|error| CliError::Conversion { name, error })?;
         converted.warnings.iter().for_each(|text| reporter::warning(text));
-        let top = NewFile { path: self.within(&format!("{}.xml", self.resultprefix)), bytes: converted.text.into() };
+        let top = NewFile { path: top, bytes: converted.text.into() };
         let files: Vec<NewFile> = converted.files.into_iter().chain([top]).collect();
         write_files(&files, &self.input.read_files(&loaded))?;
         Ok(Status::Done)

@@ -168,7 +168,11 @@ fn json2xml_writes_the_folders_of_pyhf_from_where_it_is_started() {
     fs::copy(folder("examples").join("simple.json"), here.join("simple.json")).expect("copied");
     let run = nextstat(&here, &["json2xml", "simple.json", "--resultprefix", "fit"]);
     assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(0), "", ""));
-    let wanted = ["HistFactorySchema.dtd", "config/fit_singlechannel.xml", "data/data.root", "fit.xml", "simple.json"];
+    let wanted = [
+        &with_types(&["config/fit_singlechannel.xml", "data/data.root", "fit.xml"], "config")[..],
+        &["simple.json".to_owned()],
+    ]
+    .concat();
     assert_eq!(names(&here), wanted);
     let text = String::from_utf8(scratch.read("fit.xml")).expect("text");
     assert!(text.contains("<Input>config/fit_singlechannel.xml</Input>"), "{text}");
@@ -179,10 +183,65 @@ fn json2xml_writes_the_folders_of_pyhf_from_where_it_is_started() {
     let options = ["--output-dir", "out", "--specroot", "xml", "--dataroot", "root"];
     let run = nextstat(&here, &[&["json2xml", "simple.json"], &options[..]].concat());
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert_eq!(
-        names(&here.join("out")),
-        ["FitConfig.xml", "HistFactorySchema.dtd", "root/data.root", "xml/FitConfig_singlechannel.xml"]
-    );
+    let wanted = with_types(&["FitConfig.xml", "root/data.root", "xml/FitConfig_singlechannel.xml"], "xml");
+    assert_eq!(names(&here.join("out")), wanted);
+}
+
+/// Returns `names` and those of the definitions of the document type, in the folder for everything
+/// and in that of channels.
+fn with_types(names: &[&str], channels: &str) -> Vec<String> {
+    let types = ["HistFactorySchema.dtd".to_owned(), format!("{channels}/HistFactorySchema.dtd")];
+    let mut all: Vec<String> = names.iter().map(ToString::to_string).chain(types).collect();
+    all.sort();
+    all
+}
+
+/// ROOT's parser refuses a document without its definition, which it looks for beside the document.
+#[test]
+fn the_document_type_is_beside_every_document() {
+    let cases = [
+        (&["--specroot", "."][..], vec!["FitConfig.xml", "FitConfig_singlechannel.xml", "HistFactorySchema.dtd"]),
+        (&["--specroot", "in/.."], vec!["FitConfig.xml", "FitConfig_singlechannel.xml", "HistFactorySchema.dtd"]),
+        (
+            &["--specroot", "a/b"],
+            vec![
+                "FitConfig.xml",
+                "HistFactorySchema.dtd",
+                "a/b/FitConfig_singlechannel.xml",
+                "a/b/HistFactorySchema.dtd",
+            ],
+        ),
+        (
+            &["--resultprefix", "in/fit"],
+            vec![
+                "config/in/HistFactorySchema.dtd",
+                "config/in/fit_singlechannel.xml",
+                "in/HistFactorySchema.dtd",
+                "in/fit.xml",
+            ],
+        ),
+    ];
+    let examples = folder("examples");
+    for (i, (options, mut wanted)) in cases.into_iter().enumerate() {
+        let scratch = Scratch::new(&format!("json2xml-types-{i}"));
+        let out = scratch.path("all/out");
+        // The second time replaces the files of the first.
+        for _ in 0..2 {
+            let run = nextstat(&examples, &[&["json2xml", "simple.json", "--output-dir", &out], options].concat());
+            assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{options:?}");
+        }
+        wanted.push("data/data.root");
+        wanted.sort_unstable();
+        let all: Vec<String> = wanted.iter().map(|name| format!("out/{name}")).collect();
+        assert_eq!(names(Path::new(&scratch.path("all"))), all, "{options:?}");
+        for (name, bytes) in files(Path::new(&out)).into_iter().filter(|(name, _)| name.ends_with(".xml")) {
+            let text = String::from_utf8(bytes).expect("text");
+            assert!(
+                text.starts_with("<!DOCTYPE") && text.contains(" SYSTEM 'HistFactorySchema.dtd'>"),
+                "{name}: {text}"
+            );
+        }
+    }
 }
 
 #[test]

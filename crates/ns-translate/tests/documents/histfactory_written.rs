@@ -401,7 +401,7 @@ fn samples_that_do_not_follow_the_luminosity_are_written_for_root() {
         read.histogram("histSR_background").expect("a histogram").values().to_vec()
     };
     assert_eq!(histogram(&written), [20.0, 16.0]);
-    let layout = XmlLayout::in_folders("config", "data", "fit");
+    let layout = XmlLayout::in_folders("", "config", "data", "fit");
     let of_pyhf = convert_to_pyhf_xml(&workspace, &KeptKeys::default(), &layout).expect("a model that XML has");
     assert_eq!(histogram(&of_pyhf), [50.0, 40.0]);
 }
@@ -448,12 +448,13 @@ fn files_have_names_of_their_own() {
     let beside = ["model_SR.xml", "model_a_b.xml", "model_a_b_2.xml", "model_A_B_3.xml", "model_α.xml", "model.root"];
     let all = [&["HistFactorySchema.dtd"], &beside[..]].concat();
     assert_eq!(names(converted(&workspace).expect("a model that XML has")), all);
-    let layout = XmlLayout::in_folders("out/config", "out/data", "fit");
+    let layout = XmlLayout::in_folders("out", "out/config", "out/data", "fit");
     let refused = convert_to_pyhf_xml(&workspace, &KeptKeys::default(), &layout).expect_err("two files of one name");
     assert!(refused.to_string().contains("a second file of the name that is that of channel `a:b`"), "{refused}");
     let one = convert_to_pyhf_xml(&parsed(&simple()), &KeptKeys::default(), &layout).expect("a model that XML has");
     assert!(one.text.contains("<Input>out/config/fit_SR.xml</Input>"), "{}", one.text);
-    assert_eq!(names(one), ["out/HistFactorySchema.dtd", "out/config/fit_SR.xml", "out/data/data.root"]);
+    let types = ["out/HistFactorySchema.dtd", "out/config/HistFactorySchema.dtd"];
+    assert_eq!(names(one), [types[0], types[1], "out/config/fit_SR.xml", "out/data/data.root"]);
 }
 
 #[test]

@@ -15,7 +15,7 @@ mod roles;
 mod settings;
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ns_core::spec::Workspace;
 
@@ -46,9 +46,9 @@ pub struct XmlLayout {
     pub channel_prefix: String,
     /// The ROOT file with all histograms.
     pub root_file: String,
-    /// The definition of the document type, as the combination names it, the files of channels do,
-    /// and where it is.
-    pub dtd: [String; 3],
+    /// The folder of the combination. The definition of the document type is there and in the
+    /// folder of the files of channels: documents name one beside themselves.
+    pub folder: String,
 }
 
 impl XmlLayout {
@@ -59,23 +59,28 @@ impl XmlLayout {
             output_prefix: stem.to_owned(),
             channel_prefix: format!("{stem}_"),
             root_file: format!("{stem}.root"),
-            dtd: [dtd::FILE, dtd::FILE, dtd::FILE].map(str::to_owned),
+            folder: String::new(),
         }
     }
 
-    /// Returns the names of files in a folder for those of channels and one for histograms, as pyhf
-    /// has them. The definition of the document type is beside the former.
+    /// Returns the names of files of a combination in the folder `top`, in a folder for those of
+    /// channels and one for histograms, as pyhf has them.
     #[must_use]
-    pub fn in_folders(channels: &str, histograms: &str, prefix: &str) -> Self {
+    pub fn in_folders(top: &str, channels: &str, histograms: &str, prefix: &str) -> Self {
         let channel_prefix = joined(channels, prefix);
-        let outer = PathBuf::from(channels).parent().map(|outer| outer.join(dtd::FILE));
-        let outer = outer.map_or_else(|| dtd::FILE.to_owned(), |outer| outer.to_string_lossy().into_owned());
         Self {
             output_prefix: channel_prefix.clone(),
             channel_prefix: format!("{channel_prefix}_"),
             root_file: joined(histograms, "data.root"),
-            dtd: [dtd::FILE.to_owned(), format!("../{}", dtd::FILE), outer],
+            folder: top.to_owned(),
         }
+    }
+
+    /// Returns where the definition of the document type goes, each place once.
+    fn dtd_files(&self) -> Vec<PathBuf> {
+        let beside_channels = Path::new(&self.channel_prefix).with_file_name(dtd::FILE);
+        let beside_top = Path::new(&self.folder).join(dtd::FILE);
+        if beside_top == beside_channels { vec![beside_top] } else { vec![beside_top, beside_channels] }
     }
 }
 
@@ -123,9 +128,10 @@ pub(crate) fn write(
     let names = names_of_files(workspace, layout, dialect, &mut lacking);
     let root_bytes = histograms.finish(&mut lacking);
     lacking.into_result()?;
-    let mut files = vec![NewFile { path: layout.dtd[2].clone().into(), bytes: dtd::text().into_bytes() }];
+    let dtd = |path: PathBuf| NewFile { path, bytes: dtd::text().into_bytes() };
+    let mut files: Vec<NewFile> = layout.dtd_files().into_iter().map(dtd).collect();
     for (element, name) in channels.iter().zip(&names) {
-        files.push(NewFile { path: name.into(), bytes: element.document(&layout.dtd[1]).into_bytes() });
+        files.push(NewFile { path: name.into(), bytes: element.document(dtd::FILE).into_bytes() });
     }
     files.push(NewFile { path: layout.root_file.clone().into(), bytes: root_bytes });
     let inputs = names.into_iter().map(|name| NewElement::with_text("Input", name));
@@ -133,7 +139,7 @@ pub(crate) fn write(
         .attribute("OutputFilePrefix", layout.output_prefix.as_str());
     let warnings = remarks::of(workspace, &roles);
     let lost = if dialect == XmlDialect::Pyhf { remarks::lost(workspace, &roles) } else { Vec::new() };
-    Ok(WrittenCombination { text: top.document(&layout.dtd[0]), files, warnings, lost })
+    Ok(WrittenCombination { text: top.document(dtd::FILE), files, warnings, lost })
 }
 
 /// Returns the name of each channel's file.
