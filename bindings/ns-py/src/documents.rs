@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nextstat::Analysis;
 use nextstat::alarm::Alarm;
 use nextstat::exclusion::{Exclusion, ExclusionRequest};
 use nextstat::patchsets::{self, GridFiles, SignalGrid};
 use nextstat::schema;
+use nextstat::{Analysis, Face, Hint};
 use ns_core::summary::summarize;
 use ns_translate::digest::{DigestAlgorithm, digest};
 use ns_translate::patch::{self, Patch};
@@ -16,8 +16,7 @@ use ns_translate::pyhf::{read_value, read_workspace};
 use ns_translate::whole_file::{NewFileError, write_all_whole};
 use ns_translate::{
     CardOptions, ConversionError, DocumentError, DocumentSource, KeptKeys, ReadDocument, ReadRequest, TargetFormat,
-    XmlFilesError, XmlLayout, convert, convert_to_pyhf_xml, convert_to_xml_at, read_bytes, read_document_with,
-    read_workspace_text,
+    XmlLayout, convert, convert_to_pyhf_xml, convert_to_xml_at, read_bytes, read_document_with, read_workspace_text,
 };
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -98,7 +97,7 @@ fn read_given(
 }
 
 fn not_converted(py: Python<'_>, problem: &ConversionError) -> PyErr {
-    error::parameter(py, problem.to_string(), problem.hint().map(str::to_owned))
+    error::parameter(py, problem.to_string(), problem.hint(Face::Library))
 }
 
 /// Writes a document as HistFactory XML: the combination at `target`, and beside it the files that
@@ -115,10 +114,7 @@ fn write_xml(
 ) -> PyResult<Vec<String>> {
     let read = read_given(py, path.clone(), text, measurement, card)?;
     let made = py.detach(|| convert_to_xml_at(&read.workspace, &read.kept, &target));
-    let made = made.map_err(|problem| match &problem {
-        XmlFilesError::Conversion(problem) => not_converted(py, problem),
-        _ => error::parameter(py, problem.to_string(), problem.name_hint()),
-    })?;
+    let made = made.map_err(|problem| error::parameter(py, problem.to_string(), problem.hint(Face::Library)))?;
     let inputs: Vec<PathBuf> = path.into_iter().chain(read.files).collect();
     py.detach(|| write_all_whole(&made.files, &inputs)).map_err(|problem| match problem {
         NewFileError::IsInput { .. } | NewFileError::SamePlace { .. } => {

@@ -617,8 +617,9 @@ def test_xml_is_written_with_all_its_files_or_refused(root, tmp_path):
         assert error.value.hint == f"name the combination `{tmp_path / named}`"
     with pytest.raises(nextstat.ParameterError, match=r"`\.\.` is not the name of a file"):
         nextstat.write_xml(path, "..")
-    with pytest.raises(nextstat.ParameterError, match="HistFactory XML cannot hold a formula"):
+    with pytest.raises(nextstat.ParameterError, match="HistFactory XML cannot hold a formula") as error:
         nextstat.write_xml(root / "examples/eft.json", tmp_path / "eft.xml")
+    assert error.value.hint == '`nextstat.convert(..., "extended")` writes every model'
     with pytest.raises(nextstat.ParameterError, match="HistFactory XML is several files") as error:
         nextstat.convert(path, "xml")
     assert error.value.hint == "`write_xml` writes them"

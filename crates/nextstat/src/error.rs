@@ -3,6 +3,7 @@
 //! An error holds names and values. Its text depends on the face that shows it, because the command
 //! spells a setting `--fix` where Python and Rust call it `fixed`: see [`Error::message`].
 
+mod conversion;
 mod names;
 mod settings;
 

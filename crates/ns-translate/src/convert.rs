@@ -111,18 +111,6 @@ pub struct ConversionError {
     pub items: Vec<NotRepresentable>,
 }
 
-impl ConversionError {
-    /// Returns one line of advice, or `None`.
-    #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
-        match self.format {
-            TargetFormat::Pyhf => Some("the format `extended` has keys for it, which pyhf does not read"),
-            TargetFormat::Hs3 | TargetFormat::Xml => Some("the format `extended` holds every model"),
-            TargetFormat::Extended => None,
-        }
-    }
-}
-
 fn listed(items: &[NotRepresentable]) -> String {
     let shown: Vec<String> = items.iter().take(LISTED).map(ToString::to_string).collect();
     let rest = items.len().saturating_sub(LISTED);

@@ -146,8 +146,10 @@ def changed(change):
     ],
 )
 def test_what_xml_cannot_hold_is_refused_before_anything_is_written(change, exception, message, tmp_path):
-    with pytest.raises(getattr(pyhf.exceptions, exception), match=message):
+    with pytest.raises(getattr(pyhf.exceptions, exception), match=message) as error:
         write(changed(change), tmp_path)
+    if exception == "Unsupported":
+        assert error.value.hint == '`nextstat.convert(..., "extended")` writes every model'
     assert list(tmp_path.iterdir()) == []
 
 
@@ -354,7 +356,7 @@ def test_json2xml_reads_data_cards(tmp_path):
 def test_json2xml_names_what_xml_cannot_hold(tmp_path):
     done = command("json2xml", TESTDATA / "hs3/models/poisson.json", "--output-dir", tmp_path / "out")
     said = "HistFactory XML cannot hold constraint terms of `k` (`/measurements/0/config/parameters/0/constraints`)"
-    message = f"error: in `{TESTDATA / 'hs3/models/poisson.json'}`: {said}\nhint: the format `extended` holds every model\n"
+    message = f"error: in `{TESTDATA / 'hs3/models/poisson.json'}`: {said}\nhint: `nextstat convert --to extended` writes every model\n"
     assert (done.returncode, done.stderr) == (2, message) and not (tmp_path / "out").exists()
 
 

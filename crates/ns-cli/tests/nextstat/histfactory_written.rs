@@ -154,7 +154,7 @@ fn a_model_that_xml_cannot_hold_writes_nothing() {
     let out = scratch.path("out.xml");
     let run = nextstat(&folder("testdata/hs3/models"), &["convert", "poisson.json", &out, "--to", "xml"]);
     let wanted = "error: in `poisson.json`: HistFactory XML cannot hold constraint terms of `k` \
-                  (`/measurements/0/config/parameters/0/constraints`)\nhint: the format `extended` holds every model\n";
+                  (`/measurements/0/config/parameters/0/constraints`)\nhint: `nextstat convert --to extended` writes every model\n";
     assert_eq!((run.code, run.stderr.as_str()), (Some(2), wanted));
     let run = nextstat(&folder("testdata/hs3/models"), &["json2xml", "poisson.json", "--output-dir", &out]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(2), wanted));

@@ -38,7 +38,7 @@ fn convert_names_what_a_format_cannot_hold_and_writes_nothing() {
     assert!(scratch.names().is_empty());
     let run = nextstat(&folder("examples"), &["convert", "eft.json", &out, "--to", "hs3"]);
     assert!(run.code == Some(2) && run.stderr.contains("a formula or morphing"), "{}", run.stderr);
-    assert!(run.stderr.ends_with("hint: the format `extended` holds every model\n"), "{}", run.stderr);
+    assert!(run.stderr.ends_with("hint: `nextstat convert --to extended` writes every model\n"), "{}", run.stderr);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod combinations;
 mod combine_cards;
 mod combine_points;
+mod conversions;
 mod digests;
 mod gallery;
 mod histfactory;

@@ -9,7 +9,7 @@ import json
 import logging
 import xml.etree.ElementTree as ET
 
-from .._internal import ParameterError, write_whole, xml_for_pyhf
+from .._internal import ParameterError, with_hint, write_whole, xml_for_pyhf
 from . import exceptions, schema
 
 log = logging.getLogger(__name__.removeprefix("nextstat."))
@@ -47,7 +47,7 @@ def _made(spec, folders=("config", ""), prefix="fit"):
     try:
         text, files, warnings = xml_for_pyhf(json.dumps(spec).encode(), [str(folder) for folder in folders], prefix)
     except ParameterError as error:
-        raise exceptions.Unsupported(error.args[0]) from None
+        raise with_hint(exceptions.Unsupported(error.args[0]), error.hint) from None
     for warning in warnings:
         log.warning(warning)
     return text, dict(files)
