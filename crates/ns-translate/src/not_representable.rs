@@ -1,11 +1,12 @@
-//! What a workspace has and a format has not.
+//! What a workspace has and a format does not have.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use ns_core::spec::{Clipping, Modifier, ModifierKind, Sample, Workspace};
 
 /// Content of a workspace that a format cannot hold, with its place in the workspace as pyhf JSON.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct NotRepresentable {
     /// What it is, with its article.
     pub what: &'static str,
@@ -40,14 +41,17 @@ impl TemplateLimits {
 
 /// Collects what a format cannot hold.
 #[derive(Default)]
-pub(crate) struct Lacking(Vec<NotRepresentable>);
+pub(crate) struct Lacking {
+    items: Vec<NotRepresentable>,
+    known: HashSet<NotRepresentable>,
+}
 
 impl Lacking {
     /// Adds something, unless it is known.
     pub(crate) fn add(&mut self, what: &'static str, name: &str, pointer: String) {
         let item = NotRepresentable { what, name: name.to_owned(), pointer };
-        if !self.0.contains(&item) {
-            self.0.push(item);
+        if self.known.insert(item.clone()) {
+            self.items.push(item);
         }
     }
 
@@ -91,6 +95,6 @@ impl Lacking {
 
     /// Returns what was added, or `()` if nothing was.
     pub(crate) fn into_result(self) -> Result<(), Vec<NotRepresentable>> {
-        if self.0.is_empty() { Ok(()) } else { Err(self.0) }
+        if self.items.is_empty() { Ok(()) } else { Err(self.items) }
     }
 }

@@ -6,6 +6,8 @@
 //! that makes the workspace that was written of the one that the XML says. It holds for that one
 //! only, which a digest tells: of files that were changed since, only the XML is read.
 
+use std::collections::{HashMap, VecDeque};
+
 use ns_core::spec::Workspace;
 use serde_json::{Value, json};
 
@@ -51,7 +53,7 @@ pub(crate) fn annotate(written: &mut WrittenCombination, workspace: &Workspace) 
 pub(crate) fn restore(mut read: ReadCombination) -> ReadCombination {
     let Some(instruction) = read.instruction.take() else { return read };
     match restored(&read.workspace, &instruction) {
-        // It has all that the XML has not.
+        // It has all that the XML does not have.
         Ok(workspace) => (read.workspace, read.warnings) = (workspace, Vec::new()),
         Err(problem) => read.warnings.push(format!("the instruction `<?{INSTRUCTION}?>` is left out: {problem}")),
     }
@@ -110,23 +112,65 @@ fn add_changes(before: &Value, after: &Value, pointer: &mut String, operations: 
 
 /// Adds moves that bring the entries of `old` into the order of `new`, as far as names and types
 /// tell which is which. Returns the entries in that order.
-fn add_moves<'a>(old: &'a [Value], new: &[Value], pointer: &str, operations: &mut Vec<Value>) -> Vec<&'a Value> {
-    let mut ordered: Vec<&Value> = old.iter().collect();
+fn add_moves<'a>(old: &'a [Value], new: &'a [Value], pointer: &str, operations: &mut Vec<Value>) -> Vec<&'a Value> {
+    let mut unplaced = Unplaced::new(old);
+    // Those from `index` on are in the order of `old`, because each move takes one out.
+    let mut ordered: Vec<usize> = (0..old.len()).collect();
     for (index, wanted) in new.iter().enumerate() {
-        let is_same = |entry: &&Value, keys: &[&str]| keys.iter().all(|key| entry[*key] == wanted[*key]);
-        let rest = || ordered[index..].iter();
-        let found = rest()
-            .position(|entry| is_same(entry, &["name", "type"]))
-            // A staterror, whose name is another one.
-            .or_else(|| rest().position(|entry| wanted["type"].is_string() && is_same(entry, &["type"])));
+        let found = unplaced.first_like(wanted).and_then(|entry| ordered[index..].binary_search(&entry).ok());
         if let Some(offset) = found.filter(|offset| *offset > 0) {
-            let entry = ordered.remove(index + offset);
-            ordered.insert(index, entry);
+            ordered[index..=index + offset].rotate_right(1);
             let from = format!("{pointer}/{}", index + offset);
             operations.push(json!({"op": "move", "from": from, "path": format!("{pointer}/{index}")}));
         }
+        unplaced.is_placed[ordered[index]] = true;
     }
-    ordered
+    ordered.into_iter().map(|entry| &old[entry]).collect()
+}
+
+/// Entries of a list that have no place in its new order yet.
+struct Unplaced<'a> {
+    /// The indices of those with a name and a type.
+    by_name: HashMap<[Option<&'a str>; 2], VecDeque<usize>>,
+    /// The indices of those with a type.
+    by_type: HashMap<&'a str, VecDeque<usize>>,
+    /// Whether each entry has its place. Lists of indices may have such entries.
+    is_placed: Vec<bool>,
+}
+
+impl<'a> Unplaced<'a> {
+    fn new(entries: &'a [Value]) -> Self {
+        let (mut by_name, mut by_type) = (HashMap::<_, VecDeque<_>>::new(), HashMap::<_, VecDeque<_>>::new());
+        for (index, entry) in entries.iter().enumerate() {
+            by_name.entry(name_and_type(entry)).or_default().push_back(index);
+            if let Some(kind) = entry["type"].as_str() {
+                by_type.entry(kind).or_default().push_back(index);
+            }
+        }
+        Self { by_name, by_type, is_placed: vec![false; entries.len()] }
+    }
+
+    /// Returns the first entry with the name and the type of `wanted`, or else with its type.
+    fn first_like(&mut self, wanted: &'a Value) -> Option<usize> {
+        let named = self.by_name.get_mut(&name_and_type(wanted));
+        first_unplaced(named, &self.is_placed).or_else(|| {
+            // A staterror, whose name is another one.
+            let of_type = wanted["type"].as_str().and_then(|kind| self.by_type.get_mut(kind));
+            first_unplaced(of_type, &self.is_placed)
+        })
+    }
+}
+
+fn name_and_type(entry: &Value) -> [Option<&str>; 2] {
+    [entry["name"].as_str(), entry["type"].as_str()]
+}
+
+fn first_unplaced(queue: Option<&mut VecDeque<usize>>, is_placed: &[bool]) -> Option<usize> {
+    let queue = queue?;
+    while queue.front().is_some_and(|index| is_placed[*index]) {
+        queue.pop_front();
+    }
+    queue.front().copied()
 }
 
 #[cfg(test)]
@@ -145,5 +189,29 @@ mod tests {
         let mut document = before;
         apply(&mut document, &patch).expect("it fits");
         assert_eq!(document, after);
+    }
+
+    /// Comparing each entry with all that follow would take 5,000,000,000 comparisons.
+    #[test]
+    fn long_lists_without_common_names_are_ordered() {
+        let entries =
+            |prefix: &str| -> Vec<Value> { (0..100_000).map(|n| json!({"name": format!("{prefix}{n}")})).collect() };
+        let mut operations = Vec::new();
+        let before = entries("a");
+        assert_eq!(add_moves(&before, &entries("b"), "", &mut operations).len(), 100_000);
+        assert!(operations.is_empty());
+    }
+
+    #[test]
+    fn entries_of_one_name_keep_their_order() {
+        let entry = |name: &str, kind: &str, n: u32| json!({"name": name, "type": kind, "n": n});
+        let before = [entry("a", "x", 1), entry("a", "x", 2), entry("b", "y", 3), entry("c", "y", 4)];
+        let after = [entry("d", "y", 5), entry("c", "y", 4), entry("a", "x", 1), entry("a", "x", 2)];
+        let mut operations = Vec::new();
+        let ordered = add_moves(&before, &after, "", &mut operations);
+        assert_eq!(ordered, [&before[2], &before[3], &before[0], &before[1]]);
+        let moves =
+            [json!({"op": "move", "from": "/2", "path": "/0"}), json!({"op": "move", "from": "/3", "path": "/1"})];
+        assert_eq!(operations, moves);
     }
 }

@@ -1,15 +1,14 @@
 //! The histograms of a combination: a name for each, and the ROOT file that they are in.
 
-use std::collections::HashSet;
-
 use ns_root::{Histogram, RootWriteError, RootWriter};
 
+use super::free_names::{FreeNames, numbered};
 use crate::not_representable::Lacking;
 
 /// The histograms of a combination. What cannot be written is noted when the file is finished.
 pub(super) struct Histograms {
     writer: Result<RootWriter, RootWriteError>,
-    names: HashSet<String>,
+    names: FreeNames,
     /// Names of samples whose numbers are no histogram, with their places.
     failed: Vec<(String, String)>,
 }
@@ -37,15 +36,14 @@ pub(super) fn as_file(name: &str) -> String {
 impl Histograms {
     /// Returns the histograms of a file that calls itself `file`.
     pub(super) fn new(file: &str) -> Self {
-        Self { writer: RootWriter::new(file), names: HashSet::new(), failed: Vec::new() }
+        Self { writer: RootWriter::new(file), names: FreeNames::default(), failed: Vec::new() }
     }
 
     /// Adds a histogram, called by the names of what it is of. Returns its name.
     pub(super) fn add(&mut self, of: &[&str], contents: impl Into<Contents>, pointer: &str) -> String {
         let Contents { values, variances } = contents.into();
         let wanted = format!("hist{}", as_file(&of.join("_")));
-        let numbered = |n: usize| if n == 1 { wanted.clone() } else { format!("{wanted}_{n}") };
-        let name = (1..).map(numbered).find(|name| self.names.insert(name.clone())).unwrap_or_default();
+        let name = numbered(&wanted, self.names.take(&wanted));
         let edges = (0..=values.len()).map(|edge| edge as f64).collect();
         let is_finite = values.iter().chain(variances.iter().flatten()).all(|number| number.is_finite());
         let added = Histogram::new(name.as_str(), "", edges, &values, variances.as_deref());

@@ -8,19 +8,20 @@
 mod channel;
 pub(crate) mod dtd;
 mod element;
+mod free_names;
 mod histograms;
 mod measurement;
 mod remarks;
 mod roles;
 mod settings;
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use ns_core::spec::Workspace;
 
 use self::channel::ChannelWriter;
 use self::element::NewElement;
+use self::free_names::{FreeNames, numbered};
 use self::histograms::Histograms;
 use self::measurement::MeasurementWriter;
 use self::roles::Roles;
@@ -149,26 +150,20 @@ fn names_of_files(
     dialect: XmlDialect,
     lacking: &mut Lacking,
 ) -> Vec<String> {
-    let mut taken = HashSet::new();
+    let mut free = FreeNames::default();
     let mut names = Vec::new();
     for (c, channel) in workspace.channels.iter().enumerate() {
         let stem = format!("{}{}", layout.channel_prefix, histograms::as_file(&channel.name));
-        let numbered = |n: usize| if n == 1 { format!("{stem}.xml") } else { format!("{stem}_{n}.xml") };
         // Some file systems do not tell capital letters from small ones.
-        let mut is_free = |n: &usize| taken.insert(numbered(*n).to_lowercase());
-        let n = match dialect {
-            XmlDialect::Root => (1..).find(&mut is_free).unwrap_or(1),
-            XmlDialect::Pyhf if is_free(&1) => 1,
-            XmlDialect::Pyhf => {
-                lacking.add(
-                    "a second file of the name that is that of channel",
-                    &channel.name,
-                    format!("/channels/{c}"),
-                );
+        let number = match (free.take(&stem.to_lowercase()), dialect) {
+            (number, XmlDialect::Root) | (number @ 1, XmlDialect::Pyhf) => number,
+            (_, XmlDialect::Pyhf) => {
+                let what = "a second file of the name that is that of channel";
+                lacking.add(what, &channel.name, format!("/channels/{c}"));
                 1
             }
         };
-        names.push(numbered(n));
+        names.push(format!("{}.xml", numbered(&stem, number)));
     }
     names
 }

@@ -1,5 +1,7 @@
 //! What programs that read the XML do otherwise than the workspace says, and what it leaves out.
 
+use std::collections::HashSet;
+
 use ns_core::spec::{ConstraintTerm, Measurement, ModifierKind, ParameterConfig, Workspace};
 
 use super::roles::{Role, RoleKind, Roles};
@@ -89,11 +91,11 @@ fn scaled(workspace: &Workspace, roles: &Roles<'_>) -> Option<String> {
     if !lumi.configs.iter().any(is_free) {
         return None;
     }
-    let mut names: Vec<&str> = Vec::new();
+    let (mut names, mut known) = (Vec::new(), HashSet::new());
     for sample in workspace.channels.iter().flat_map(|channel| &channel.samples) {
         let follows = sample.modifiers.iter().any(|modifier| modifier.kind() == ModifierKind::Lumi);
-        if !follows && !names.contains(&sample.name.as_str()) {
-            names.push(&sample.name);
+        if !follows && known.insert(sample.name.as_str()) {
+            names.push(sample.name.as_str());
         }
     }
     let shown = in_backticks(names.iter().take(LISTED));
