@@ -153,6 +153,22 @@ pub enum RootWriteError {
         /// The histogram.
         name: String,
     },
+    /// More bins than an object within the limit can have.
+    #[error("the histogram `{name}` has {n_bins} bins, and {limit} are allowed")]
+    TooManyBins {
+        /// The histogram.
+        name: String,
+        /// The number of its bins.
+        n_bins: usize,
+        /// The most bins.
+        limit: usize,
+    },
+    /// Edges of bins that are not in order.
+    #[error("the edges of the histogram `{name}` do not increase")]
+    Edges {
+        /// The histogram.
+        name: String,
+    },
     /// A name that ROOT would read as a path or a cycle.
     #[error("`{name}` cannot be the name of an object in a ROOT file")]
     Name {

@@ -42,7 +42,7 @@ impl Histogram {
     ///
     /// # Errors
     ///
-    /// Lengths that differ, no bins, and edges that do not increase.
+    /// Lengths that differ, no bins, too many of them, and edges that do not increase.
     pub fn new(
         name: impl Into<String>,
         title: impl Into<String>,
@@ -52,12 +52,16 @@ impl Histogram {
     ) -> Result<Self, RootWriteError> {
         let name = name.into();
         let n_bins = values.len();
-        let has_lengths = n_bins > 0
-            && n_bins <= BIN_LIMIT
-            && edges.len() == n_bins + 1
-            && squared_weights.is_none_or(|squares| squares.len() == n_bins);
-        if !has_lengths || !edges.windows(2).all(|pair| pair[0] < pair[1]) {
+        if n_bins > BIN_LIMIT {
+            return Err(RootWriteError::TooManyBins { name, n_bins, limit: BIN_LIMIT });
+        }
+        let has_lengths =
+            n_bins > 0 && edges.len() == n_bins + 1 && squared_weights.is_none_or(|squares| squares.len() == n_bins);
+        if !has_lengths {
             return Err(RootWriteError::Bins { name });
+        }
+        if !edges.windows(2).all(|pair| pair[0] < pair[1]) {
+            return Err(RootWriteError::Edges { name });
         }
         let cells = |numbers: &[f64]| [&[0.0], numbers, &[0.0]].concat();
         let (contents, squared_weights) = (cells(values), squared_weights.map(cells));

@@ -65,7 +65,7 @@ fn axis(output: &mut Output, name: &str, n_bins: usize, [low, high]: [f64; 2], e
         output.f64(low);
         output.f64(high);
         output.doubles(edges.iter().copied());
-        // All bins are shown, and the axis is no time.
+        // All bins are shown, and this is not a time axis.
         output.i32(0);
         output.i32(0);
         output.u16(0);

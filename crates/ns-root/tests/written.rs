@@ -74,10 +74,16 @@ fn what_a_file_cannot_have_is_refused() {
     }
     let named = self::histogram(&"n".repeat(9000), 2);
     assert!(matches!(writer.add("", &named), Err(RootWriteError::LongName { length: 9000, .. })));
-    for (edges, squares) in
-        [(vec![0.0, 1.0], None), (vec![0.0, 2.0, 1.0], None), (vec![0.0, 1.0, 2.0], Some(&[1.0][..]))]
-    {
+    let name = || "h".to_owned();
+    for (edges, squares) in [(vec![0.0, 1.0], None), (vec![0.0, 1.0, 2.0], Some(&[1.0][..]))] {
         let wrong = Histogram::new("h", "", edges, &[1.0, 2.0], squares);
-        assert_eq!(wrong, Err(RootWriteError::Bins { name: "h".to_owned() }));
+        assert_eq!(wrong, Err(RootWriteError::Bins { name: name() }));
     }
+    for edges in [[0.0, 2.0, 1.0], [0.0, 0.0, 1.0], [0.0, f64::NAN, 1.0]] {
+        let wrong = Histogram::new("h", "", edges.to_vec(), &[1.0, 2.0], None);
+        assert_eq!(wrong, Err(RootWriteError::Edges { name: name() }));
+    }
+    let limit = 10_000_000;
+    let wrong = Histogram::new("h", "", Vec::new(), &vec![0.0; limit + 1], None);
+    assert_eq!(wrong, Err(RootWriteError::TooManyBins { name: name(), n_bins: limit + 1, limit }));
 }

@@ -12,14 +12,22 @@ pub struct NotRepresentable {
     pub what: &'static str,
     /// The name of the modifier, parameter or measurement.
     pub name: String,
-    /// The JSON pointer.
+    /// The JSON pointer; empty for the whole workspace.
     pub pointer: String,
+    /// What the format says against it, where `what` does not say it.
+    pub reason: Option<String>,
 }
 
 impl fmt::Display for NotRepresentable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, name, pointer } = self;
-        write!(f, "{what} `{name}` (`{pointer}`)")
+        let Self { what, name, pointer, reason } = self;
+        write!(f, "{what} `{name}`")?;
+        match (pointer.as_str(), reason) {
+            ("", None) => Ok(()),
+            ("", Some(reason)) => write!(f, " ({reason})"),
+            (pointer, None) => write!(f, " (`{pointer}`)"),
+            (pointer, Some(reason)) => write!(f, " (`{pointer}`: {reason})"),
+        }
     }
 }
 
@@ -49,7 +57,11 @@ pub(crate) struct Lacking {
 impl Lacking {
     /// Adds something, unless it is known.
     pub(crate) fn add(&mut self, what: &'static str, name: &str, pointer: String) {
-        let item = NotRepresentable { what, name: name.to_owned(), pointer };
+        self.push(NotRepresentable { what, name: name.to_owned(), pointer, reason: None });
+    }
+
+    /// Adds an item, unless it is known.
+    pub(crate) fn push(&mut self, item: NotRepresentable) {
         if self.known.insert(item.clone()) {
             self.items.push(item);
         }

@@ -36,6 +36,7 @@ pub(crate) fn annotate(written: &mut WrittenCombination, workspace: &Workspace) 
         what: "what its reader refuses:",
         name: full_message(&error),
         pointer: String::new(),
+        reason: None,
     })?;
     let (said, meant) = (pyhf::write_workspace(&read.workspace), pyhf::write_workspace(workspace));
     let mut operations = Vec::new();

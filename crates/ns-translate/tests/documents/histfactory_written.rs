@@ -318,7 +318,17 @@ fn what_xml_cannot_hold_is_named_with_its_place() {
         ),
         (
             with(&format!("{MODIFIERS}/4/data"), json!([1e200, 1.0])),
-            "a histogram that a ROOT file cannot have, of `background`".to_owned(),
+            "a histogram that a ROOT file cannot have, of `background` (`/channels/0/samples/1`: a number or the \
+             square of an uncertainty is too large or too small)"
+                .to_owned(),
+        ),
+        (
+            with("/channels/0/samples/0/name", json!("n".repeat(9000))),
+            format!(
+                "a histogram that a ROOT file cannot have, of `{}` (`/channels/0/samples/0`: a name of 9007 bytes is too \
+                 long for a ROOT file: 8000 are allowed)",
+                "n".repeat(9000)
+            ),
         ),
     ] {
         let error = converted(&workspace).expect_err(&message).to_string();

@@ -3,14 +3,14 @@
 use ns_root::{Histogram, RootWriteError, RootWriter};
 
 use super::free_names::{FreeNames, numbered};
-use crate::not_representable::Lacking;
+use crate::not_representable::{Lacking, NotRepresentable};
 
 /// The histograms of a combination. What cannot be written is noted when the file is finished.
 pub(super) struct Histograms {
     writer: Result<RootWriter, RootWriteError>,
     names: FreeNames,
-    /// Names of samples whose numbers are no histogram, with their places.
-    failed: Vec<(String, String)>,
+    /// Histograms that the file cannot have.
+    failed: Vec<NotRepresentable>,
 }
 
 /// The contents of a histogram.
@@ -45,23 +45,30 @@ impl Histograms {
         let wanted = format!("hist{}", as_file(&of.join("_")));
         let name = numbered(&wanted, self.names.take(&wanted));
         let edges = (0..=values.len()).map(|edge| edge as f64).collect();
-        let is_finite = values.iter().chain(variances.iter().flatten()).all(|number| number.is_finite());
-        let added = Histogram::new(name.as_str(), "", edges, &values, variances.as_deref());
-        let added = match (&mut self.writer, added) {
-            (Ok(writer), Ok(histogram)) if is_finite => writer.add("", &histogram).is_ok(),
-            _ => false,
-        };
-        if !added {
-            self.failed.push((of.last().copied().unwrap_or_default().to_owned(), pointer.to_owned()));
+        if let Err(reason) = self.put(&name, edges, &values, variances.as_deref()) {
+            self.failed.push(NotRepresentable {
+                what: "a histogram that a ROOT file cannot have, of",
+                name: of.last().copied().unwrap_or_default().to_owned(),
+                pointer: pointer.to_owned(),
+                reason: Some(reason),
+            });
         }
         name
     }
 
+    /// Puts a histogram into the file, if there is one. Returns why it cannot have it.
+    fn put(&mut self, name: &str, edges: Vec<f64>, values: &[f64], variances: Option<&[f64]>) -> Result<(), String> {
+        let Ok(writer) = &mut self.writer else { return Ok(()) };
+        if !values.iter().chain(variances.into_iter().flatten()).all(|number| number.is_finite()) {
+            return Err("a number or the square of an uncertainty is too large or too small".to_owned());
+        }
+        let histogram = Histogram::new(name, "", edges, values, variances);
+        histogram.and_then(|histogram| writer.add("", &histogram)).map_err(|error| error.to_string())
+    }
+
     /// Returns the bytes of the file.
     pub(super) fn finish(self, lacking: &mut Lacking) -> Vec<u8> {
-        for (name, pointer) in self.failed {
-            lacking.add("a histogram that a ROOT file cannot have, of", &name, pointer);
-        }
+        self.failed.into_iter().for_each(|item| lacking.push(item));
         self.writer.and_then(RootWriter::finish).unwrap_or_else(|error| {
             lacking.add("the ROOT file of the workspace:", &error.to_string(), String::new());
             Vec::new()
