@@ -14,9 +14,6 @@ use crate::not_representable::NotRepresentable;
 use crate::pyhf;
 use crate::whole_file::{NewFile, second_at_one_place};
 
-/// The number of items that a message lists.
-const LISTED: usize = 10;
-
 /// The formats that workspaces are converted to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetFormat {
@@ -103,18 +100,12 @@ pub struct ConvertedDocument {
 
 /// A model that a format cannot hold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{} cannot hold {}", format.described(), listed(items))]
+#[error("{} cannot hold {}", format.described(), hint::listed(items))]
 pub struct ConversionError {
     /// The format.
     pub format: TargetFormat,
     /// What it cannot hold.
     pub items: Vec<NotRepresentable>,
-}
-
-fn listed(items: &[NotRepresentable]) -> String {
-    let shown: Vec<String> = items.iter().take(LISTED).map(ToString::to_string).collect();
-    let rest = items.len().saturating_sub(LISTED);
-    if rest == 0 { shown.join(", ") } else { format!("{} and {rest} more", shown.join(", ")) }
 }
 
 /// Returns the document of format `format` that describes `workspace`; `kept` is what the document
@@ -263,8 +254,6 @@ fn lost(pointers: &[String], format: TargetFormat) -> Vec<String> {
     if pointers.is_empty() {
         return Vec::new();
     }
-    let shown = hint::in_backticks(pointers.iter().take(LISTED));
-    let rest = pointers.len().saturating_sub(LISTED);
-    let more = if rest == 0 { String::new() } else { format!(" and {rest} more") };
-    vec![format!("left out, because {} has no room for them: {shown}{more}", format.described())]
+    let shown = hint::listed_in_backticks(pointers);
+    vec![format!("left out, because {} has no room for them: {shown}", format.described())]
 }

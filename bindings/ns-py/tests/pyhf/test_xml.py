@@ -157,7 +157,7 @@ def test_what_only_moves_the_start_of_a_fit_is_warned_of(tmp_path, caplog):
     spec = changed(lambda spec: spec["measurements"][0]["config"]["parameters"].append({"name": "jes", "bounds": [[-1.0, 1.0]]}))
     with caplog.at_level(logging.WARNING):
         write(spec, tmp_path)
-    assert "cannot say bounds of jes" in caplog.text
+    assert "cannot say bounds of `jes`" in caplog.text
 
 
 # -- single elements --

@@ -368,7 +368,7 @@ fn settings_of_every_kind_are_read_back_from_the_xml_alone() {
     for line in lines {
         assert!(written.text.contains(line), "no {line} in {}", written.text);
     }
-    let said = ["modifier stat is called staterror_SR in XML: a staterror has no name of its own there"];
+    let said = ["modifier `stat` is called `staterror_SR` in XML: a staterror has no name of its own there"];
     assert_eq!(written.warnings, said);
     let (_folder, top) = stored(&for_others(&written));
     let read = load(&top).workspace;
@@ -411,6 +411,12 @@ fn samples_that_do_not_follow_the_luminosity_are_written_for_root() {
         read.histogram("histSR_background").expect("a histogram").values().to_vec()
     };
     assert_eq!(histogram(&written), [20.0, 16.0]);
+    let more: Vec<Value> =
+        (0..12).map(|n| json!({"name": format!("more{n}"), "data": [1.0, 1.0], "modifiers": []})).collect();
+    document["channels"][0]["samples"].as_array_mut().expect("a list").extend(more);
+    let written = converted(&parsed(&document)).expect("a model that XML has");
+    let end = "`more6`, `more7`, `more8` and 3 more";
+    assert!(written.warnings.iter().any(|text| text.ends_with(end)), "{:?}", written.warnings);
     let layout = XmlLayout::in_folders("", "config", "data", "fit");
     let of_pyhf = convert_to_pyhf_xml(&workspace, &KeptKeys::default(), &layout).expect("a model that XML has");
     assert_eq!(histogram(&of_pyhf), [50.0, 40.0]);

@@ -6,22 +6,13 @@ use ns_core::spec::{ConstraintTerm, Measurement, ModifierKind, ParameterConfig, 
 
 use super::roles::{Role, RoleKind, Roles};
 use crate::clip::{ALPHA_LIMIT, cut_off};
-use crate::hint::in_backticks;
-
-/// Names that a warning lists.
-const LISTED: usize = 10;
+use crate::hint::listed_in_backticks;
 
 /// Returns what programs that read the XML do otherwise than the workspace says.
 pub(super) fn of(workspace: &Workspace, roles: &Roles<'_>) -> Vec<String> {
     let measurements = workspace.measurements.iter().enumerate();
     let ranges = measurements.filter_map(|(m, measurement)| ranges(measurement, m, roles));
     renamed(workspace, roles).into_iter().chain(ranges).chain(cut(workspace)).chain(scaled(workspace, roles)).collect()
-}
-
-fn listed(names: &[&str]) -> String {
-    let rest = names.len().saturating_sub(LISTED);
-    let shown = names.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ");
-    if rest == 0 { shown } else { format!("{shown} and {rest} more") }
 }
 
 /// Says that a staterror is called after its channel.
@@ -33,7 +24,7 @@ fn renamed(workspace: &Workspace, roles: &Roles<'_>) -> Vec<String> {
     let renamed = roles.roles.iter().filter(|role| new_name(role) != role.name);
     let said = renamed.map(|role| {
         let (old, new) = (role.name, new_name(role));
-        format!("modifier {old} is called {new} in XML: a staterror has no name of its own there")
+        format!("modifier `{old}` is called `{new}` in XML: a staterror has no name of its own there")
     });
     said.collect()
 }
@@ -46,8 +37,8 @@ fn ranges(measurement: &Measurement, m: usize, roles: &Roles<'_>) -> Option<Stri
         _ => false,
     };
     let lost: Vec<&str> = measurement.parameters.iter().filter(is_lost).map(|config| config.name.as_str()).collect();
-    let (name, shown) = (&measurement.name, listed(&lost));
-    (!lost.is_empty()).then(|| format!("measurement {name}: XML cannot say bounds of {shown}"))
+    let (name, shown) = (&measurement.name, listed_in_backticks(&lost));
+    (!lost.is_empty()).then(|| format!("measurement `{name}`: XML cannot say bounds of {shown}"))
 }
 
 /// Returns the range that a parameter has by the XML, or `own` where it is that of the program.
@@ -75,8 +66,7 @@ fn cut(workspace: &Workspace) -> Option<String> {
             }
         }
     }
-    let names: Vec<&str> = lost.iter().map(String::as_str).collect();
-    let shown = listed(&names);
+    let shown = listed_in_backticks(&lost);
     (!lost.is_empty()).then(|| format!("ROOT cuts off templates at zero, which the workspace does not: {shown}"))
 }
 
@@ -98,12 +88,12 @@ fn scaled(workspace: &Workspace, roles: &Roles<'_>) -> Option<String> {
             names.push(sample.name.as_str());
         }
     }
-    let shown = in_backticks(names.iter().take(LISTED));
+    let shown = listed_in_backticks(&names);
     (!names.is_empty()).then(|| format!("ROOT 6.40 scales samples by Lumi that do not follow it here: {shown}"))
 }
 
 /// Returns the JSON pointers of what the XML does not have, other than parts of the model: settings
-/// of parameters that the model has not, observations of channels that it has not, and labels.
+/// of parameters and observations of channels that the model does not have, and labels.
 pub(super) fn lost(workspace: &Workspace, roles: &Roles<'_>) -> Vec<String> {
     let mut lost = Vec::new();
     for (o, observation) in workspace.observations.iter().enumerate() {
