@@ -51,7 +51,7 @@ pub struct ReadDocument {
     pub files: Vec<PathBuf>,
     /// What the workspace does not have of the document, or has otherwise than its format says.
     pub warnings: Vec<String>,
-    /// What an HS3 document has and the workspace has not.
+    /// What an HS3 document has and the workspace does not have.
     pub kept: KeptKeys,
 }
 

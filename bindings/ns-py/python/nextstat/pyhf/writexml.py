@@ -94,7 +94,7 @@ def build_measurement(measurementspec, modifiertypes):
 
 def build_modifier(spec, modifierspec, channelname, samplename, sampledata):
     """Returns the element of a modifier; None for `lumi`, which is an attribute of its sample, and,
-    with a warning, for an unknown type.
+    with a warning, for an unknown type. A complete combination is made in memory for it.
     """
     if modifierspec["type"] not in _DATA:
         log.warning(f"Skipping modifier {modifierspec['name']}({modifierspec['type']}): XML has no such type")
@@ -106,13 +106,15 @@ def build_modifier(spec, modifierspec, channelname, samplename, sampledata):
 
 
 def build_sample(spec, samplespec, channelname):
-    """Returns the element of a sample."""
+    """Returns the element of a sample. A complete combination is made in memory for it."""
     channel = {"name": channelname, "samples": [samplespec]}
     return _channel(spec, channel, _empty(channel)).find("Sample")
 
 
 def build_data(obsspec, channelname):
-    """Returns the element of a channel's observed counts; None if there are none."""
+    """Returns the element of a channel's observed counts; None if there are none. A complete
+    combination is made in memory for it.
+    """
     for observation in obsspec or []:
         if observation["name"] == channelname:
             sample = {"name": "sample", "data": observation["data"], "modifiers": []}
@@ -148,7 +150,7 @@ def writexml(spec, specdir, data_rootdir, resultprefix):
     Raises
     ------
     InvalidSpecification
-        A document that is no workspace.
+        A document that is not a workspace.
     Unsupported
         A workspace that XML cannot express.
     """

@@ -133,7 +133,7 @@ impl ChannelWriter<'_> {
     }
 
     /// Returns the element of a modifier; `None` for the luminosity, which is an attribute of the
-    /// sample, and for what XML has not.
+    /// sample, and for what XML does not have.
     fn modifier(&mut self, written: &Written<'_>, modifier: &Modifier, pointer: &str) -> Option<NewElement> {
         let name = modifier.name.as_str();
         let named = |element| NewElement::new(element).attribute("Name", name);
