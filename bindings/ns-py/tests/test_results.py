@@ -136,6 +136,13 @@ def test_what_is_not_there_is_said(results):
         results[0].value("Mu")
 
 
+def test_a_fit_with_one_minimum_has_no_list_of_minima(root):
+    fit = nextstat.fit(nextstat.load_workspace(root / "examples/simple.json"))
+    assert fit.minima == () and "minima" not in json.loads(fit.to_json())
+    fit = nextstat.fit(nextstat.load_workspace(root / "examples/eft.json"))
+    assert len(fit.minima) == 4
+
+
 def test_results_are_pickled(results):
     for result in results:
         for again in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result), copy.copy(result)):

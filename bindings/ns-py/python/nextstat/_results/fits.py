@@ -107,6 +107,9 @@ class FitResult(Result):
     def __getattr__(self, name: str) -> Any:
         if name in _LATER and name not in self._fields and self._later is not None:
             self._fields.update((key, frozen(value)) for key, value in _LATER[name](self._later).items())
+        # Documents leave it out where there is one minimum.
+        if name == "minima" and name not in self._fields:
+            return ()
         return super().__getattr__(name)
 
     def _complete(self) -> None:
