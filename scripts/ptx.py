@@ -5,6 +5,7 @@ wheel.
     ptx.py                    compile what is out of date
     ptx.py --check            say what is out of date, and fail
     ptx.py --ptxas [sm_90]    assemble each PTX; print registers and spills, and fail on spills
+    ptx.py --ptxas all        the same for every architecture, as a table; prints spills only
 
 The compiler is old on purpose: NVRTC 12.0 writes PTX 8.0, which every driver since 525 reads, for
 compute capability 7.0 and up. The first line of a PTX names its sources and their digest, the
@@ -25,6 +26,9 @@ from kernel_venv import wheels
 
 NVRTC = "nvidia-cuda-nvrtc-cu12==12.0.140"
 PTXAS = ("nvidia-cuda-nvcc==13.0.88",)
+# CUDA 13 assembles for compute capability 7.5 and up only.
+PTXAS_OF_VOLTA = ("nvidia-cuda-nvcc-cu12==12.9.86",)
+ARCHITECTURES = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120")
 REALS = {"f64": "double", "f32": "float"}
 OPTIONS = (
     "--gpu-architecture=compute_70",
@@ -122,26 +126,46 @@ def check():
         raise SystemExit(f"out of date: {', '.join(stale)}\nhint: run `make ptx`")
 
 
+def properties_of(path, architecture: str) -> dict[str, dict[str, int]]:
+    """Registers, stack and spills of the kernels and library functions of a PTX."""
+    is_volta = architecture == "sm_70"
+    ptxas = wheels(*PTXAS_OF_VOLTA) / "cuda_nvcc/bin/ptxas" if is_volta else wheels(*PTXAS) / "cu13/bin/ptxas"
+    command = [ptxas, "-v", f"-arch={architecture}", path, "-o", os.devnull]
+    report = subprocess.run(command, capture_output=True, text=True)
+    if report.returncode:
+        raise SystemExit(report.stderr)
+    # Properties of a kernel come on the lines after its name; those of library functions are listed
+    # by themselves.
+    properties = {}
+    name = None
+    for line in report.stderr.splitlines():
+        if found := re.search(r"(?:entry function|Function properties for) '?(\w+)", line):
+            name = found.group(1)
+        for key, pattern in (("stack", r"(\d+) bytes stack"), ("spills", r"(\d+) bytes spill stores"), ("registers", r"Used (\d+) registers")):
+            if (found := re.search(pattern, line)) and name:
+                properties.setdefault(name, {})[key] = int(found.group(1))
+    return properties
+
+
+def table():
+    """The largest number of registers and the spills of each PTX for every architecture."""
+    names = [f"{module.name} {precision}" for module, precision, _ in targets()]
+    print(f"| | {' | '.join(names)} |\n|---{'|---' * len(names)}|")
+    for architecture in ARCHITECTURES:
+        cells = []
+        for _, _, path in targets():
+            properties = properties_of(path, architecture).values()
+            registers = max(found.get("registers", 0) for found in properties)
+            spills = sum(found.get("spills", 0) for found in properties)
+            cells.append(f"{registers}" + (f", {spills} bytes spilled" if spills else ""))
+        print(f"| `{architecture}` | {' | '.join(cells)} |")
+
+
 def assemble(architecture: str):
-    """Registers, stack and spills of every kernel; spills fail."""
-    ptxas = wheels(*PTXAS) / "cu13/bin/ptxas"
+    """Prints registers, stack and spills of every kernel; spills fail."""
     spilled = []
     for module, precision, path in targets():
-        command = [ptxas, "-v", f"-arch={architecture}", path, "-o", os.devnull]
-        report = subprocess.run(command, capture_output=True, text=True)
-        if report.returncode:
-            raise SystemExit(report.stderr)
-        # Properties of a kernel come on the lines after its name; those of library functions are
-        # listed by themselves.
-        properties = {}
-        name = None
-        for line in report.stderr.splitlines():
-            if found := re.search(r"(?:entry function|Function properties for) '?(\w+)", line):
-                name = found.group(1)
-            for key, pattern in (("stack", r"(\d+) bytes stack"), ("spills", r"(\d+) bytes spill stores"), ("registers", r"Used (\d+) registers")):
-                if (found := re.search(pattern, line)) and name:
-                    properties.setdefault(name, {})[key] = int(found.group(1))
-        for name, found in sorted(properties.items()):
+        for name, found in sorted(properties_of(path, architecture).items()):
             if "registers" in found or found.get("spills"):
                 print(
                     f"{module.name} {precision} {name}: {found.get('registers', '?')} registers,"
@@ -162,6 +186,6 @@ if __name__ == "__main__":
         check()
     elif arguments.ptxas:
         check()
-        assemble(arguments.ptxas)
+        table() if arguments.ptxas == "all" else assemble(arguments.ptxas)
     else:
         compile_all()
