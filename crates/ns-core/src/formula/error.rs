@@ -40,7 +40,7 @@ pub enum FormulaProblem {
     #[error("unknown function `{0}`")]
     UnknownFunction(String),
     /// A function with the wrong number of operands.
-    #[error("`{name}` takes {expected} operands, found {found}")]
+    #[error("`{name}` takes {expected} operand{}, found {found}", if expected == "1" { "" } else { "s" })]
     Operands {
         /// The function.
         name: String,

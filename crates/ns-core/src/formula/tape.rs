@@ -154,7 +154,7 @@ impl Tape {
     /// as a square root at zero.
     #[must_use]
     pub fn may_be_steep(&self) -> bool {
-        let is_constant = |i: u32| matches!(self.nodes[i as usize], Node::Number(_));
+        let constant = |i: u32| if let Node::Number(x) = self.nodes[i as usize] { Some(x) } else { None };
         self.nodes.iter().any(|node| match *node {
             Node::Number(_) | Node::Name(_) | Node::Select(..) => false,
             Node::Unary(function, _) => match function {
@@ -167,9 +167,10 @@ impl Tape {
                 UnaryFunction::Power(exponent) => exponent < 0.0 || exponent.fract() != 0.0,
                 _ => false,
             },
-            Node::Binary(function, _, b) => match function {
-                BinaryFunction::Divide => !is_constant(b),
-                BinaryFunction::Power | BinaryFunction::Atan2 => true,
+            Node::Binary(function, a, b) => match function {
+                BinaryFunction::Divide => constant(b).is_none(),
+                BinaryFunction::Power => constant(a).is_none_or(|base| base <= 0.0),
+                BinaryFunction::Atan2 => true,
                 _ => false,
             },
         })

@@ -233,7 +233,7 @@ fn messages_name_column_and_remedy() {
         ("mu * ", "expected a number, a name or `(`, found the end at column 6 of `mu * `", None),
         ("(mu", "expected `)`, found the end at column 4 of `(mu`", None),
         ("mu mu", "expected an operator or the end, found `mu` at column 4 of `mu mu`", None),
-        ("exp(1, 2)", "`exp` takes 1 operands, found 2 at column 1 of `exp(1, 2)`", None),
+        ("exp(1, 2)", "`exp` takes 1 operand, found 2 at column 1 of `exp(1, 2)`", None),
         ("mu $ 2", "unexpected character `$` at column 4 of `mu $ 2`", Some("backticks")),
         ("1/2*mu", "`1/2` is a quotient of integers, which ROOT rounds towards zero", Some("1.0/2")),
         ("@2", "argument 2 does not exist: the list has 0 at column 1 of `@2`", Some("list the parameters")),
