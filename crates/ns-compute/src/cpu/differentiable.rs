@@ -64,6 +64,7 @@ pub struct DifferentiableSession {
     second: [f64; TILE],
     /// The extended point of a model with formulas.
     extended: Option<Box<ExtendedPoint>>,
+    /// How that point moves along a line of parameters (P + D).
     extended_direction: Vec<f64>,
     /// A line of parameters (P), the bins' weights along it (B), and the sums by the inputs (M).
     line: Vec<Taylor>,
