@@ -33,8 +33,8 @@ class KernelModule:
         return ROOT / self.crate / "kernels"
 
     def sources(self) -> list[pathlib.Path]:
-        """The files that the text is put together of, each once. One that only includes others is
-        none of them."""
+        """The files that the text is put together of, each once, without those that only include
+        others."""
         return [DIALECT, *dict.fromkeys(path for path in included(self.folder / self.header) if INCLUDE.sub("", without_comments(path)).strip())]
 
     def text(self, has_places: bool = False) -> str:

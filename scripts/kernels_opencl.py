@@ -54,7 +54,8 @@ def intel(folder: pathlib.Path, may_install: bool) -> pathlib.Path | None:
 
 
 def alone(name: str, library: str, folder: pathlib.Path) -> dict[str, str]:
-    """The environment in which a driver is the only one. Loaders take a folder; a file, some."""
+    """The environment in which a driver is the only one. Every loader takes a folder, not a
+    file."""
     own = folder / name
     own.mkdir(exist_ok=True)
     (own / f"{name}.icd").write_text(f"{library}\n", encoding="utf-8")

@@ -23,7 +23,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, rng_seed: proptest::test_runner::RngSeed::Fixed(20_261_123), ..ProptestConfig::default() })]
 
     #[test]
-    fn replaced_templates_give_the_likelihood_of_a_model_that_has_them(seed in any::<u64>(), kinked in any::<bool>(), has_formulas in any::<bool>()) {
+    fn replaced_templates_give_the_likelihood_of_a_model_that_has_them(
+        seed in any::<u64>(),
+        kinked in any::<bool>(),
+        has_formulas in any::<bool>(),
+    ) {
         let rule = if kinked { Interpolation::KINKED } else { Interpolation::default() };
         // More bins than a tile has, at times.
         let bins = if seed.is_multiple_of(4) { 90 } else { 5 };

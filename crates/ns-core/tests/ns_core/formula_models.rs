@@ -124,10 +124,13 @@ fn names_of_formulas_are_unique() {
 
 #[test]
 fn the_name_of_a_formula_is_not_that_of_a_parameter_with_settings() {
-    let (message, _) = fault(vec![formula("f", "2*mu"), formula("c", "mu"), normfactor("mu")]);
+    let (message, hint) = fault(vec![formula("f", "2*mu"), formula("c", "mu"), normfactor("mu")]);
     let wanted = "/measurements/0/config/parameters/0: `c` is a formula (/channels/0/samples/0/modifiers/1), which has \
                   no settings, and not a parameter";
-    assert_eq!(message, wanted);
+    assert_eq!(
+        (message.as_str(), hint.as_str()),
+        (wanted, "give the formula a name of its own, or leave out the settings")
+    );
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn assert_gradient_along_a_line(text: &str, tape: &Tape, point: &[f64], is_smoot
         assert!((derivative.value - expected.gradient[k]).abs() <= 1e-11 * scale, "{text}: {derivative:?}, gradient");
         assert!(
             (derivative.first - here[k]).abs() <= 1e-10 * scale,
-            "{text}: {derivative:?} has not the rate {here:?}"
+            "{text}: the rate of {derivative:?} is not {here:?}"
         );
         if !is_smooth {
             continue;
@@ -125,18 +125,11 @@ fn assert_gradient_along_a_line(text: &str, tape: &Tape, point: &[f64], is_smoot
 
 #[test]
 fn gradients_along_a_line_have_two_derivatives() {
-    let mut n_skipped = 0;
     for row in expressions() {
         let text = row["text"].as_str().unwrap();
         let names: Vec<&str> = row["names"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
-        let (tape, point) = (tape(text, &names), numbers(&row["point"]));
-        if expansion(&tape, &point).is_finite() {
-            assert_gradient_along_a_line(text, &tape, &point, true);
-        } else {
-            n_skipped += 1;
-        }
+        assert_gradient_along_a_line(text, &tape(text, &names), &numbers(&row["point"]), true);
     }
-    assert_eq!(n_skipped, 0);
 }
 
 #[test]
@@ -147,7 +140,7 @@ fn gradients_along_a_line_exist_at_special_points() {
         ("x^2", vec!["x"], vec![0.0], true),
         ("x^3 + 2*x*y", vec!["x", "y"], vec![0.0, 0.0], true),
         ("(x - 1)^2 * y^2", vec!["x", "y"], vec![1.0, 0.0], true),
-        ("x^pi()", vec!["x"], vec![0.0], false),
+        ("x^3.25", vec!["x"], vec![0.0], false),
         ("x^y", vec!["x", "y"], vec![0.0, 3.5], false),
         ("abs(x)*y", vec!["x", "y"], vec![-0.5, 2.0], true),
         ("abs(x)*y", vec!["x", "y"], vec![0.0, 2.0], false),
@@ -163,8 +156,7 @@ fn gradients_along_a_line_exist_at_special_points() {
         ("sqrt(x*x + 1) / (1 + x)", vec!["x"], vec![0.0], true),
         ("10^x", vec!["x"], vec![0.0], true),
     ] {
-        let text = text.replace("pi()", "3.25");
-        assert_gradient_along_a_line(&text, &tape(&text, &names), &point, is_smooth);
+        assert_gradient_along_a_line(text, &tape(text, &names), &point, is_smooth);
     }
 }
 

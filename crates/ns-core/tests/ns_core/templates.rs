@@ -43,7 +43,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, rng_seed: proptest::test_runner::RngSeed::Fixed(20_261_122), ..ProptestConfig::default() })]
 
     #[test]
-    fn gradients_by_templates_match_differences(seed in any::<u64>(), kinked in any::<bool>(), has_formulas in any::<bool>()) {
+    fn gradients_by_templates_match_differences(
+        seed in any::<u64>(),
+        kinked in any::<bool>(),
+        has_formulas in any::<bool>(),
+    ) {
         let rule = if kinked { Interpolation::KINKED } else { Interpolation::default() };
         let model = model_of(seed, has_formulas, rule);
         let inputs = every_input(&model);

@@ -187,6 +187,7 @@ impl WorkspaceError {
             }
             Self::Differs { .. } => Some("left and right outer joins keep one of the two".to_owned()),
             Self::InFormula { formula, .. } => Some(format!("remove `{formula}` too, or fix the parameter in fits")),
+            Self::NamedInFormula { .. } => Some("choose a name that nothing has and no formula uses".to_owned()),
             Self::MergeWithoutJoin => Some("choose `outer`, `left outer` or `right outer` as the join".to_owned()),
             _ => None,
         }

@@ -316,7 +316,10 @@ fn formulas_keep_their_meaning_when_names_change() {
         rename(document.clone(), &RenameRequest { modifiers: new_names(pairs), ..RenameRequest::default() })
     };
     for (from, to) in [("tilt", "pi"), ("rate", "tilt"), ("tilt", "rate"), ("mu", "circle"), ("circle", "mu")] {
-        let wanted = format!("the modifier `{from}` cannot be called `{to}`: a formula has that name or uses it");
+        let wanted = format!(
+            "the modifier `{from}` cannot be called `{to}`: a formula has that name or uses it; choose a name that \
+             nothing has and no formula uses"
+        );
         assert_eq!(said(renamed(&[(from, to)])), wanted);
     }
     assert!(renamed(&[("rate", "r"), ("circle", "rate")]).is_ok());

@@ -30,6 +30,9 @@ impl CompileError {
             Self::SharedShapeSys { .. } => {
                 Some("give each sample its own name, or use staterror for an uncertainty that samples share".to_owned())
             }
+            Self::FormulaSetting { .. } => {
+                Some("give the formula a name of its own, or leave out the settings".to_owned())
+            }
             Self::LumiWithoutSettings { .. } => Some(
                 "add {\"name\": \"lumi\", \"auxdata\": [1.0], \"sigmas\": [0.017], \"bounds\": [[0.5, 1.5]], \"inits\": [1.0]} to the \
                  measurement's parameters, with your numbers"

@@ -1,7 +1,7 @@
 //! Gradients of statistics by templates of models with formulas and morphing.
 
 use super::{GENTLE, Quantity, SHAPE, Session, check, inputs_of, random_indices, session_of, tight};
-use ns_core::spec::{ConstraintTerm, Modifier, ModifierData, Workspace};
+use ns_core::spec::{ConstraintTerm, ModifierData, Workspace};
 use ns_core::templates::TemplateVariations;
 use ns_core::{CompileOptions, Model, compile};
 use ns_inference::differentiable::{AsimovPoint, CLS, InputDirection, LimitKind};
@@ -140,8 +140,8 @@ fn formulas_of_mu_have_the_gradients_of_a_normfactor() {
 fn products_with_hessians_match_differences_of_gradients() {
     let shape = OperatorShape { bins: 5, operators: 2, nuisances: 3, has_staterror: false };
     let mut workspace = operators(5, shape, &[0.9, 0.3]);
-    let modifiers: &mut Vec<Modifier> = &mut workspace.channels[0].samples[0].modifiers;
-    modifiers.push(formula("strength", "exp(0.2*c0) / (1 + 0.1*c1^2)"));
+    let strength = formula("strength", "exp(0.2*c0) / (1 + 0.1*c1^2)");
+    workspace.channels[0].samples[0].modifiers.push(strength);
     let model = compiled(&workspace);
     let mut session = every_template(&model, AsimovPoint::Nominal);
     let values = session.inputs().values(&model);
