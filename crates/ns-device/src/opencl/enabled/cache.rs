@@ -5,14 +5,27 @@
 //! with all that its binary depends on and a checksum: an entry that is of something else, or
 //! damaged, is not used and is replaced. A folder that cannot be written costs time and nothing
 //! else.
+//!
+//! The folder is bounded: a process that adds an entry removes those that were not used for long,
+//! and the oldest of the others while there are too many bytes. A file is removed whole, which does
+//! not disturb a process that reads it, and one that looks for it later compiles again.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime};
 use std::{env, fs, process};
 
 /// The folder of the cache, or `off`.
 const VARIABLE: &str = "NEXTSTAT_OPENCL_CACHE";
 const MAGIC: &[u8] = b"nextstat OpenCL program 1\n";
+/// Entries that were not used for so long are removed.
+const LONGEST_UNUSED: Duration = Duration::from_hours(90 * 24);
+/// Bytes that all entries may have; a program has about one megabyte.
+const MOST_BYTES: u64 = 256 << 20;
+/// The age at which a file that was not finished is left over from a process that has ended.
+const LONGEST_UNFINISHED: Duration = Duration::from_hours(24);
+/// How old the time of an entry's use may be before it is set again.
+const USE_RESOLUTION: Duration = Duration::from_hours(24);
 /// How many entries this process has written, so that its threads write files of their own.
 static N_WRITTEN: AtomicUsize = AtomicUsize::new(0);
 
@@ -41,7 +54,19 @@ impl CacheEntry {
         let (key, rest) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
         let (sum, binary) = rest.split_first_chunk::<8>()?;
         let is_whole = key == self.key && u64::from_le_bytes(*sum) == checksum(binary) && !binary.is_empty();
+        if is_whole {
+            self.note_use();
+        }
         is_whole.then(|| binary.to_owned())
+    }
+
+    /// Sets the time of the file, by which entries grow old, to now.
+    fn note_use(&self) {
+        let Ok(file) = fs::File::options().append(true).open(&self.path) else { return };
+        let time = file.metadata().and_then(|about| about.modified());
+        if time.is_ok_and(|time| age(time, SystemTime::now()) > USE_RESOLUTION) {
+            let _ = file.set_modified(SystemTime::now());
+        }
     }
 
     /// Keeps `binary`, if the folder can be written.
@@ -56,12 +81,54 @@ impl CacheEntry {
         if written.and_then(|()| fs::rename(&unfinished, &self.path)).is_err() {
             let _ = fs::remove_file(&unfinished);
         }
+        prune(folder, &self.path, SystemTime::now(), MOST_BYTES);
     }
 
     /// Removes an entry that the driver does not take.
     pub(super) fn remove(&self) {
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// Removes what was not used for long, and then the files that were not used for the longest time
+/// while there are more than `most_bytes`; never `newest`, nor a file that is no entry. What cannot
+/// be read or removed stays.
+fn prune(folder: &Path, newest: &Path, now: SystemTime, most_bytes: u64) {
+    let Ok(listed) = fs::read_dir(folder) else { return };
+    let mut entries = Vec::new();
+    for file in listed.filter_map(Result::ok) {
+        let path = file.path();
+        let Ok(about) = file.metadata() else { continue };
+        let Ok(used) = about.modified() else { continue };
+        let longest = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("bin") => LONGEST_UNUSED,
+            Some("unfinished") => LONGEST_UNFINISHED,
+            _ => continue,
+        };
+        if path == newest || !about.is_file() {
+            continue;
+        }
+        let age = age(used, now);
+        if age > longest {
+            let _ = fs::remove_file(path);
+        } else {
+            entries.push((age, about.len(), path));
+        }
+    }
+    let of_newest = fs::metadata(newest).map_or(0, |about| about.len());
+    let mut bytes = of_newest + entries.iter().map(|(_, bytes, _)| bytes).sum::<u64>();
+    while bytes > most_bytes {
+        // Few, and seldom too many.
+        let oldest = (0..entries.len()).max_by_key(|&i| entries[i].0);
+        let Some((_, removed, path)) = oldest.map(|i| entries.swap_remove(i)) else { return };
+        let _ = fs::remove_file(path);
+        bytes -= removed;
+    }
+}
+
+/// Returns the time from `then` to `now`; none if a clock went backwards.
+fn age(then: SystemTime, now: SystemTime) -> Duration {
+    now.duration_since(then).unwrap_or_default()
 }
 
 /// Returns the folder that the environment names, or that of the system for caches: as the XDG Base
@@ -128,6 +195,48 @@ mod tests {
         let place = CacheEntry { path: "/dev/null/program.bin".into(), key: Vec::new() };
         place.write(b"compiled");
         assert_eq!(place.read(), None);
+    }
+
+    fn made(folder: &Path, name: &str, bytes: usize, days: u64) -> PathBuf {
+        let path = folder.join(name);
+        fs::write(&path, vec![0; bytes]).expect("a file");
+        let file = fs::File::options().append(true).open(&path).expect("a file");
+        file.set_modified(SystemTime::now() - Duration::from_hours(24 * days)).expect("a time");
+        path
+    }
+
+    #[test]
+    fn what_is_old_or_too_much_is_removed_and_nothing_else() {
+        let own = entry("prune", "own");
+        let folder = own.path.parent().expect("a folder");
+        fs::create_dir_all(folder).expect("a folder");
+        let [old, kept, left_over, others] = [
+            made(folder, "old.bin", 1, 91),
+            made(folder, "kept.bin", 1, 89),
+            made(folder, "a.1-0.unfinished", 1, 2),
+            made(folder, "notes.txt", 1, 999),
+        ];
+        own.write(b"compiled");
+        assert_eq!([&old, &kept, &left_over, &others].map(|path| path.exists()), [false, true, false, true]);
+        let of_now = [made(folder, "b.bin", 600, 3), made(folder, "c.bin", 600, 2), made(folder, "d.bin", 600, 1)];
+        prune(folder, &own.path, SystemTime::now(), 1300);
+        assert_eq!(of_now.map(|path| path.exists()), [false, true, true]);
+        assert_eq!([kept.exists(), own.path.exists(), others.exists()], [false, true, true]);
+        prune(folder, &own.path, SystemTime::now(), 0);
+        assert_eq!(own.read().as_deref(), Some(&b"compiled"[..]), "the newest stays");
+        fs::remove_dir_all(folder).expect("a folder");
+    }
+
+    #[test]
+    fn what_is_used_does_not_grow_old() {
+        let own = entry("use", "own");
+        own.write(b"compiled");
+        let file = fs::File::options().append(true).open(&own.path).expect("a file");
+        file.set_modified(SystemTime::now() - Duration::from_hours(24 * 80)).expect("a time");
+        assert!(own.read().is_some());
+        let used = fs::metadata(&own.path).and_then(|about| about.modified()).expect("a time");
+        assert!(age(used, SystemTime::now()) < Duration::from_hours(1));
+        fs::remove_dir_all(own.path.parent().expect("a folder")).expect("a folder");
     }
 
     #[cfg(all(unix, not(target_os = "macos")))]

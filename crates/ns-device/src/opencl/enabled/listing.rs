@@ -60,9 +60,11 @@ pub(super) fn devices() -> Result<Vec<ListedDevice>, DeviceError> {
         Err(status) => return Err(no_driver(errors::name(status))),
         Ok(platforms) => platforms,
     };
-    let mut found: Vec<ListedDevice> = platforms.into_iter().flat_map(of_platform).collect();
-    found.sort_by_key(|device| device.is_processor);
-    Ok(found)
+    let found = platforms.into_iter().flat_map(of_platform);
+    let (processors, mut devices): (Vec<ListedDevice>, Vec<ListedDevice>) =
+        found.partition(|device| device.is_processor);
+    devices.extend(processors);
+    Ok(devices)
 }
 
 /// Returns the usable devices of a platform; one that does not answer has none.
