@@ -281,7 +281,7 @@ impl PySession {
         let mut session = Session::new(model, likelihood, poi, options);
         let mut on_device = None;
         if let Some(name) = device {
-            let named: ns_device::DeviceName = name.parse().map_err(|_| error::unknown_device(&name))?;
+            let named = error::device_name(py, &name)?;
             let made = py.detach(|| session_with_inputs(named, model, inputs.clone()));
             let made = made.map_err(|problem| error::device(py, &problem))?;
             session = session.on_device(Box::new(made.clone()), data.clone());

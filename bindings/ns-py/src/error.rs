@@ -7,6 +7,7 @@ use nextstat::tables::TableError;
 use nextstat::{Face, Hint};
 use ns_compute::accel::AccelError;
 use ns_core::CompileError;
+use ns_device::{DeviceName, DeviceNameError};
 use ns_inference::toys::ToysError;
 use ns_translate::{DocumentError, SourceError, full_message};
 use pyo3::create_exception;
@@ -136,8 +137,15 @@ pub(crate) fn device(py: Python<'_>, error: &AccelError) -> PyErr {
     with_hint(py, DeviceError::new_err(full_message(error)), error.hint())
 }
 
-pub(crate) fn unknown_device(name: &str) -> PyErr {
-    DeviceError::new_err(format!("unknown device `{name}`"))
+/// Returns the device called `name`, or the exception of a name that no device has.
+pub(crate) fn device_name(py: Python<'_>, name: &str) -> PyResult<DeviceName> {
+    name.parse().map_err(|error: DeviceNameError| {
+        let message = match &error {
+            DeviceNameError::Backend(_) => format!("unknown device `{name}`"),
+            DeviceNameError::Number { .. } => error.to_string(),
+        };
+        with_hint(py, DeviceError::new_err(message), Some(error.hint()))
+    })
 }
 
 /// Returns the exception of a device that stopped during a session.

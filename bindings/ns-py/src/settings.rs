@@ -150,8 +150,7 @@ fn hidden_bins(py: Python<'_>, wanted: HiddenWanted) -> PyResult<Vec<bool>> {
 }
 
 fn device(name: &Bound<'_, PyAny>) -> PyResult<DeviceName> {
-    let name: String = name.extract()?;
-    name.parse().map_err(|_| error::unknown_device(&name))
+    error::device_name(name.py(), name.extract()?)
 }
 
 fn item<'py>(settings: &Bound<'py, PyDict>, key: &str) -> PyResult<Option<Bound<'py, PyAny>>> {

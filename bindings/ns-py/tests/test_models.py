@@ -292,6 +292,18 @@ WRONG = [
         "unknown device `gpu`; choose one of `auto`, `cpu`, `cuda`, `metal`, `opencl` or `emulated`",
         None,
     ),
+    (
+        lambda m: nextstat.fit(m, device="opencl:x"),
+        nextstat.DeviceError,
+        "`x` is not the number of a device in `opencl:x`",
+        "`opencl:0` is the first; `nextstat devices` lists them",
+    ),
+    (
+        lambda m: nextstat.fit(m, device="cpu:1"),
+        nextstat.DeviceError,
+        "unknown device `cpu:1`; choose one of `auto`, `cpu`, `cuda`, `metal`, `opencl` or `emulated`",
+        None,
+    ),
     (lambda m: nextstat.fit("ws.json"), TypeError, "expected a Model, not a path: `nextstat.load_workspace('ws.json')` reads it", None),
     (lambda m: nextstat.model_of("{"), nextstat.WorkspaceError, "the document breaks off at line 1, column 2", "was the file copied or downloaded to its end?"),
     (lambda m: nextstat.model_of({"channels": 1}), nextstat.WorkspaceError, None, None),

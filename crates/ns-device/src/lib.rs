@@ -97,7 +97,7 @@ pub use kernel::{
     EmulatedFunction, EmulatedKernel, EmulatedLaunch, Kernel, KernelArgument, KernelConstants, KernelModule,
     LaunchDims, WARP,
 };
-pub use name::DeviceName;
+pub use name::{DeviceName, DeviceNameError};
 pub use pool::PoolStatistics;
 pub use probe::{ProbedDevice, probe};
 pub use self_test::SelfTestFailure;

@@ -13,7 +13,7 @@ use std::str::FromStr;
 /// assert_eq!(second.to_string(), "opencl:1");
 /// assert_eq!("cuda".parse(), Ok(DeviceName::from(Backend::Cuda)));
 /// assert!("cuda:first".parse::<DeviceName>().is_err() && "cuda:+1".parse::<DeviceName>().is_err());
-/// # Ok::<(), ns_device::UnknownBackend>(())
+/// # Ok::<(), ns_device::DeviceNameError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DeviceName {
@@ -41,14 +41,49 @@ impl fmt::Display for DeviceName {
 }
 
 impl FromStr for DeviceName {
-    type Err = UnknownBackend;
+    type Err = DeviceNameError;
 
-    fn from_str(name: &str) -> Result<DeviceName, UnknownBackend> {
-        let Some((backend, index)) = name.split_once(':') else { return name.parse::<Backend>().map(Into::into) };
-        let unknown = || UnknownBackend { name: name.to_owned() };
+    fn from_str(name: &str) -> Result<DeviceName, DeviceNameError> {
+        let Some((backend, number)) = name.split_once(':') else { return Ok(name.parse::<Backend>()?.into()) };
+        let backend = backend.parse()?;
         // A sign would be parsed, too.
-        let digits = Some(index).filter(|index| index.bytes().all(|byte| byte.is_ascii_digit()));
-        let index = digits.and_then(|digits| digits.parse().ok()).ok_or_else(unknown)?;
-        Ok(DeviceName { backend: backend.parse()?, index })
+        let digits = Some(number).filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+        let index = digits.and_then(|digits| digits.parse().ok());
+        let index = index.ok_or_else(|| DeviceNameError::Number { backend, number: number.to_owned() })?;
+        Ok(DeviceName { backend, index })
+    }
+}
+
+/// Why a text names no device.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DeviceNameError {
+    /// No backend has the name.
+    #[error(transparent)]
+    Backend(#[from] UnknownBackend),
+    /// What follows the backend is not a number.
+    #[error("`{number}` is not the number of a device in `{backend}:{number}`")]
+    Number {
+        /// The backend.
+        backend: Backend,
+        /// What was written for the number.
+        number: String,
+    },
+}
+
+impl DeviceNameError {
+    /// Returns one line of advice.
+    ///
+    /// ```
+    /// let error = "opencl:x".parse::<ns_device::DeviceName>().unwrap_err();
+    /// assert_eq!(error.to_string(), "`x` is not the number of a device in `opencl:x`");
+    /// assert_eq!(error.hint(), "`opencl:0` is the first; `nextstat devices` lists them");
+    /// ```
+    pub fn hint(&self) -> String {
+        match self {
+            DeviceNameError::Backend(unknown) => unknown.hint(),
+            DeviceNameError::Number { backend, .. } => {
+                format!("`{backend}:0` is the first; `nextstat devices` lists them")
+            }
+        }
     }
 }

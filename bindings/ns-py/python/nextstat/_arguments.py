@@ -54,7 +54,9 @@ def require_model(given: object) -> None:
 def settings(model: Model, device: str = "auto", **given: Any) -> dict[str, Any]:
     """Returns the settings that procedures share, which the extension module checks further."""
     require_model(model)
-    if not isinstance(device, str) or device.partition(":")[0] not in DEVICES:
+    # Devices of a backend have numbers.
+    names_of = BACKENDS if isinstance(device, str) and ":" in device else DEVICES
+    if not isinstance(device, str) or device.partition(":")[0] not in names_of:
         name = device if isinstance(device, str) else shown(device)
         raise DeviceError(f"unknown device `{name}`; choose one of {listed(DEVICES, 'or')}")
     if device not in ("auto", "cpu"):

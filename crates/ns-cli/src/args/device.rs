@@ -37,13 +37,22 @@ fn numbered<T: ValueEnum + Clone + Send + Sync + 'static>() -> NumberedParser<T>
     NumberedParser(EnumValueParser::new())
 }
 
-impl<T: ValueEnum + From<DeviceName> + Clone + Send + Sync + 'static> TypedValueParser for NumberedParser<T> {
+impl<T: ValueEnum + From<DeviceName> + PartialEq + Clone + Send + Sync + 'static> TypedValueParser
+    for NumberedParser<T>
+{
     type Value = T;
 
     fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<T, clap::Error> {
-        let named = value.to_str().filter(|text| text.contains(':')).and_then(|text| text.parse::<DeviceName>().ok());
-        let offered = named.filter(|name| Backend::offered().any(|backend| backend == name.backend));
-        offered.map_or_else(|| self.0.parse_ref(command, argument, value), |name| Ok(T::from(name)))
+        // What is of no backend that is offered here gets the list of those that are.
+        let backend = value.to_str().and_then(|text| text.split_once(':')).and_then(|(name, _)| name.parse().ok());
+        if !backend.is_some_and(|backend: Backend| T::value_variants().contains(&T::from(backend.into()))) {
+            return self.0.parse_ref(command, argument, value);
+        }
+        let numbered = |text: &str| {
+            let named = text.parse::<DeviceName>().map(T::from);
+            named.map_err(|error| format!("{error}; {}", error.hint()))
+        };
+        numbered.parse_ref(command, argument, value)
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {

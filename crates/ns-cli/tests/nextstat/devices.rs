@@ -123,10 +123,28 @@ fn a_number_names_another_device_of_a_backend() {
     let run = examples(&["fit", "simple.json", "--gpu", "opencl:99"]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
     assert!(run.stderr.contains("OpenCL driver") || run.stderr.contains("opencl device"), "{}", run.stderr);
-    for wrong in ["cuda:first", "opencl:", "cpu:1"] {
-        let run = examples(&["fit", "simple.json", "--device", wrong]);
-        assert_eq!(run.code, Some(2));
-        assert!(run.stderr.contains(wrong), "{}", run.stderr);
+}
+
+#[test]
+fn a_wrong_number_of_a_device_is_named_with_advice() {
+    for (option, wrong, number) in [
+        ("--device", "cuda:first", "first"),
+        ("--device", "opencl:", ""),
+        ("--gpu", "opencl:x", "x"),
+        ("--gpu", "opencl:99999999999999999999", "99999999999999999999"),
+    ] {
+        let run = examples(&["fit", "simple.json", option, wrong]);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
+        let reason = format!("'{wrong}' for '{option} <");
+        assert!(run.stderr.contains(&reason), "{}", run.stderr);
+        let reason = format!("`{number}` is not the number of a device in `{wrong}`; `");
+        assert!(run.stderr.contains(&reason) && run.stderr.contains("`nextstat devices` lists them"), "{}", run.stderr);
+    }
+    // The emulation is no GPU, with a number either.
+    for (option, wrong) in [("--gpu", "emulated"), ("--gpu", "emulated:1"), ("--device", "cpu:1")] {
+        let run = examples(&["fit", "simple.json", option, wrong]);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
+        assert!(run.stderr.contains("possible values"), "{}", run.stderr);
     }
 }
 
