@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct DevicesArgs {
-    /// Include the messages of the kernels' compilers
+    /// Include the messages of the kernels' compilers, and the time that the self-tests took on the
+    /// device
     #[arg(long)]
     log: bool,
 
@@ -47,19 +48,23 @@ struct Tested {
     /// Why the device must not be used although it is available.
     refusal: Option<String>,
     log: Vec<Value>,
+    work: Value,
 }
 
 impl Tested {
     fn new(found: ProbedDevice) -> Self {
         if found.properties.is_none() {
-            return Self { found, refusal: None, log: Vec::new() };
+            return Self { found, refusal: None, log: Vec::new(), work: Value::Null };
         }
         let opened = Device::open(found.backend, found.index);
-        let (refusal, log) = match &opened {
-            Err(error) => (Some(error.to_string()), Vec::new()),
-            Ok(device) => (accel::self_test(device).err().map(|error| error.to_string()), log_of(device)),
+        let (refusal, log, work) = match &opened {
+            Err(error) => (Some(error.to_string()), Vec::new(), Value::Null),
+            Ok(device) => {
+                let refusal = accel::self_test(device).err().map(|error| error.to_string());
+                (refusal, log_of(device), work_of(device))
+            }
         };
-        Self { found, refusal, log }
+        Self { found, refusal, log, work }
     }
 
     fn state(&self) -> &'static str {
@@ -91,6 +96,7 @@ impl Tested {
         }
         if with_log {
             document["log"] = json!(self.log);
+            document["self_test"] = self.work.clone();
         }
         document
     }
@@ -106,4 +112,14 @@ impl Tested {
 
 fn log_of(device: &Device) -> Vec<Value> {
     device.module_logs().into_iter().map(|log| json!({"kernels": log.module, "compiler": log.log})).collect()
+}
+
+/// Returns what a device has done, and the time that it measured; `null` where it measures none.
+fn work_of(device: &Device) -> Value {
+    let counters = device.counters();
+    let milliseconds = counters.kernel_nanoseconds as f64 / 1e6;
+    json!({
+        "n_launches": counters.launches,
+        "kernel_milliseconds": (counters.kernel_nanoseconds > 0).then_some(milliseconds),
+    })
 }

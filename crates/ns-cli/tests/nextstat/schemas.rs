@@ -132,7 +132,7 @@ const OPTIONAL: &[(&str, &[&str])] = &[
     ("/thrown_at", &["rule", "mu", "par_names"]),
     ("/findings/0", &["pointer", "channel", "sample", "modifier", "bin", "parameter", "kind", "up", "down", "n_bins"]),
     ("/findings/0", &["observed", "total", "value", "name", "other", "what", "similar", "curvature", "parameters"]),
-    ("/devices/0", &["index", "name", "precisions", "memory_bytes", "compute_capability", "log"]),
+    ("/devices/0", &["index", "name", "precisions", "memory_bytes", "compute_capability", "log", "self_test"]),
 ];
 
 /// Returns whether the object at `pointer` need not have `key`.
