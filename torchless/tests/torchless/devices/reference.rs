@@ -2,7 +2,7 @@
 //!
 //! Tolerances are the reference's own: 1e-4 in a logit separates every right engine from every
 //! classic mistake. The emulation computes lane by lane, so that long texts are shortened here;
-//! with `TORCHLESS_TEST_ALL`, and on a real device, they are whole.
+//! with `TORCHLESS_TEST_ALL`, and on a real device, they are whole, but for the events on POCL.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,6 +21,14 @@ fn engine(path: &Path) -> Engine {
 
 fn is_complete() -> bool {
     std::env::var_os("TORCHLESS_TEST_ALL").is_some() || device().backend() != ns_device::Backend::Emulated
+}
+
+/// Returns how many events of each sample are scored: all of them take POCL tens of minutes, whose
+/// kernels are compiled without optimisation.
+fn n_events() -> usize {
+    let is_slow = device().properties().name.contains("Portable Computing Language");
+    let is_whole = is_complete() && (!is_slow || std::env::var_os("TORCHLESS_TEST_ALL").is_some());
+    if is_whole { usize::MAX } else { 40 }
 }
 
 /// All rows of logits of `tokens`, `chunk` at a time.
@@ -106,9 +114,7 @@ fn events_are_scored_as_in_the_reference_and_counted_in_the_same_bins() {
     let edges: Vec<f64> = [f64::NEG_INFINITY].into_iter().chain(inner).chain([f64::INFINITY]).collect();
     for (name, events) in document["events"].as_object().expect("events") {
         let mut events: Vec<Vec<u32>> = events.as_array().expect("a list").iter().map(ids).collect();
-        if !is_complete() {
-            events.truncate(40);
-        }
+        events.truncate(n_events());
         let mut under = |prefix| {
             let options = ScoreOptions { prefix: vec![prefix], end: vec![66], ..ScoreOptions::default() };
             log_probabilities(&mut engine, &events, &options).expect("scores")
@@ -119,7 +125,7 @@ fn events_are_scored_as_in_the_reference_and_counted_in_the_same_bins() {
         let off = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(off < 1e-4, "{name}: {off}");
         assert_eq!(histogram(&found, &edges), histogram(&expected[..found.len()], &edges), "{name}");
-        if is_complete() {
+        if found.len() == expected.len() {
             let counts = document["hist"][name].as_array().expect("counts").iter().map(|count| number(count) as u64);
             assert_eq!(histogram(&found, &edges), counts.collect::<Vec<_>>(), "{name}");
         }
