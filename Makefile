@@ -186,7 +186,7 @@ kernels-ptx: ## execute the PTX that is shipped on launches of the tests, withou
 OPENCL_VENV ?= .venv-kernels/opencl
 # `--self-tests`: these only, as in .ci/run.
 OPENCL_FLAGS ?=
-kernels-opencl: ## run the tests of the kernels on every OpenCL driver of this machine, and on Intel's for processors from PyPI (many minutes, 1 GB)
+kernels-opencl: ## run the tests of the kernels on every OpenCL driver of this machine, on Intel's for processors from PyPI (1 GB), and recorded launches under Oclgrind (many minutes)
 	$(PYTHON) scripts/kernels_opencl.py --venv $(OPENCL_VENV) $(OPENCL_FLAGS)
 
 kernels-mutate: ## plant bugs in copies of the kernels and show that the tests catch them (half an hour)
