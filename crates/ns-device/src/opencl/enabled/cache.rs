@@ -1,28 +1,29 @@
 //! Compiled programs on disk, for drivers that take seconds or minutes to compile: by device,
 //! driver, options and text.
 //!
-//! A file is written under another name and renamed, so that no reader sees a part of it. It begins
-//! with all that its binary depends on and a checksum: an entry that is of something else, or
-//! damaged, is not used and is replaced. A folder that cannot be written costs time and nothing
-//! else.
+//! A file is written under another name and renamed. It begins with all that its binary depends on
+//! and a checksum: an entry that is of something else, or damaged, is not used and is replaced. A
+//! folder that cannot be written costs time and nothing else.
 //!
 //! The folder is bounded: a process that adds an entry removes those that were not used for long,
-//! and the oldest of the others while there are too many bytes. A file is removed whole, which does
-//! not disturb a process that reads it, and one that looks for it later compiles again.
+//! and then the oldest of the others until they fit. Only files that this module has written are
+//! removed: the folder may be one that the user keeps other things in. A file is removed whole,
+//! which does not disturb a process that reads it, and one that looks for it later compiles again.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
-use std::{env, fs, process};
+use std::{env, fs, io, process};
 
 /// The folder of the cache, or `off`.
 const VARIABLE: &str = "NEXTSTAT_OPENCL_CACHE";
 const MAGIC: &[u8] = b"nextstat OpenCL program 1\n";
-/// Entries that were not used for so long are removed.
+/// How long an entry may stay unused before it is removed.
 const LONGEST_UNUSED: Duration = Duration::from_hours(90 * 24);
 /// Bytes that all entries may have; a program has about one megabyte.
-const MOST_BYTES: u64 = 256 << 20;
-/// The age at which a file that was not finished is left over from a process that has ended.
+pub(super) const MOST_BYTES: u64 = 256 << 20;
+/// How old an unfinished file must be for its process to have ended.
 const LONGEST_UNFINISHED: Duration = Duration::from_hours(24);
 /// How old the time of an entry's use may be before it is set again.
 const USE_RESOLUTION: Duration = Duration::from_hours(24);
@@ -100,14 +101,11 @@ fn prune(folder: &Path, newest: &Path, now: SystemTime, most_bytes: u64) {
         let path = file.path();
         let Ok(about) = file.metadata() else { continue };
         let Ok(used) = about.modified() else { continue };
-        let longest = match path.extension().and_then(|extension| extension.to_str()) {
-            Some("bin") => LONGEST_UNUSED,
-            Some("unfinished") => LONGEST_UNFINISHED,
-            _ => continue,
-        };
-        if path == newest || !about.is_file() {
+        if path == newest || !about.is_file() || !is_written_here(&path) {
             continue;
         }
+        let is_unfinished = path.extension().is_some_and(|extension| extension == "unfinished");
+        let longest = if is_unfinished { LONGEST_UNFINISHED } else { LONGEST_UNUSED };
         let age = age(used, now);
         if age > longest {
             let _ = fs::remove_file(path);
@@ -124,6 +122,29 @@ fn prune(folder: &Path, newest: &Path, now: SystemTime, most_bytes: u64) {
         let _ = fs::remove_file(path);
         bytes -= removed;
     }
+}
+
+/// Returns `true` for a file of this cache: `MODULE-HASH.bin` or
+/// `MODULE-HASH.PROCESS-N.unfinished`, with the hash in 16 hexadecimal digits, that begins as
+/// entries do.
+fn is_written_here(path: &Path) -> bool {
+    let Some((stem, end)) = path.file_name().and_then(|name| name.to_str()?.split_once('.')) else { return false };
+    let hash = stem.rsplit_once('-').map_or("", |(_, hash)| hash);
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let of_process = |end: &str| {
+        let numbers = end.strip_suffix(".unfinished").and_then(|numbers| numbers.split_once('-'));
+        numbers.is_some_and(|(process, number)| is_number(process) && is_number(number))
+    };
+    let is_named =
+        hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) && (end == "bin" || of_process(end));
+    is_named && begins_as_entry(path).unwrap_or(false)
+}
+
+/// Returns whether the file begins with [`MAGIC`], or with as much of it as was written.
+fn begins_as_entry(path: &Path) -> io::Result<bool> {
+    let mut begin = Vec::new();
+    fs::File::open(path)?.take(MAGIC.len() as u64).read_to_end(&mut begin)?;
+    Ok(MAGIC.starts_with(&begin))
 }
 
 /// Returns the time from `then` to `now`; none if a clock went backwards.
@@ -160,7 +181,7 @@ mod tests {
 
     fn entry(folder: &str, key: &str) -> CacheEntry {
         let folder = env::temp_dir().join(format!("ns-device-cache-{}-{folder}", process::id()));
-        CacheEntry { path: folder.join("program.bin"), key: key.as_bytes().to_owned() }
+        CacheEntry { path: folder.join("program-0123456789abcdef.bin"), key: key.as_bytes().to_owned() }
     }
 
     #[test]
@@ -199,7 +220,9 @@ mod tests {
 
     fn made(folder: &Path, name: &str, bytes: usize, days: u64) -> PathBuf {
         let path = folder.join(name);
-        fs::write(&path, vec![0; bytes]).expect("a file");
+        let mut content = MAGIC.to_owned();
+        content.resize(bytes, 0);
+        fs::write(&path, content).expect("a file");
         let file = fs::File::options().append(true).open(&path).expect("a file");
         file.set_modified(SystemTime::now() - Duration::from_hours(24 * days)).expect("a time");
         path
@@ -210,20 +233,28 @@ mod tests {
         let own = entry("prune", "own");
         let folder = own.path.parent().expect("a folder");
         fs::create_dir_all(folder).expect("a folder");
-        let [old, kept, left_over, others] = [
-            made(folder, "old.bin", 1, 91),
-            made(folder, "kept.bin", 1, 89),
-            made(folder, "a.1-0.unfinished", 1, 2),
-            made(folder, "notes.txt", 1, 999),
+        let [old, kept, left_over] = [
+            made(folder, "fit-000000000000000a.bin", 30, 91),
+            made(folder, "fit-000000000000000b.bin", 30, 89),
+            made(folder, "fit-000000000000000c.1-0.unfinished", 3, 2),
         ];
+        let of_others = [
+            made(folder, "notes.txt", 30, 999),
+            made(folder, "model.bin", 5000, 999),
+            made(folder, "model-0123.bin", 5000, 999),
+            made(folder, "a.1-x.unfinished", 30, 999),
+            made(folder, "model-00000000000000ff.bin", 5000, 999),
+        ];
+        fs::write(&of_others[4], "not of this program").expect("a file");
         own.write(b"compiled");
-        assert_eq!([&old, &kept, &left_over, &others].map(|path| path.exists()), [false, true, false, true]);
-        let of_now = [made(folder, "b.bin", 600, 3), made(folder, "c.bin", 600, 2), made(folder, "d.bin", 600, 1)];
+        assert_eq!([&old, &kept, &left_over].map(|path| path.exists()), [false, true, false]);
+        let of_now = [1, 2, 3].map(|i| made(folder, &format!("fit-000000000000001{i}.bin"), 600, 4 - i));
         prune(folder, &own.path, SystemTime::now(), 1300);
         assert_eq!(of_now.map(|path| path.exists()), [false, true, true]);
-        assert_eq!([kept.exists(), own.path.exists(), others.exists()], [false, true, true]);
+        assert_eq!([kept.exists(), own.path.exists()], [false, true]);
         prune(folder, &own.path, SystemTime::now(), 0);
         assert_eq!(own.read().as_deref(), Some(&b"compiled"[..]), "the newest stays");
+        assert!(of_others.iter().all(|path| path.exists()), "files of others stay");
         fs::remove_dir_all(folder).expect("a folder");
     }
 

@@ -1,6 +1,6 @@
 //! Programs: kernels compiled by the driver, or taken from the cache.
 
-use super::cache::CacheEntry;
+use super::cache::{self, CacheEntry};
 use super::errors::{self, failed};
 use super::listing::{ListedDevice, text};
 use crate::{Backend, DeviceError, KernelModule, Precision};
@@ -98,7 +98,10 @@ fn from_cache(context: cl_context, device: &ListedDevice, options: &str, entry: 
 fn binary_of(program: cl_program) -> Option<Vec<u8>> {
     let sizes = program::get_program_data(program, CL_PROGRAM_BINARY_SIZES).ok()?;
     let length = usize::from_le_bytes(sizes.get(..size_of::<usize>())?.try_into().ok()?);
-    let mut binary = vec![0u8; length];
+    // What is longer is not kept, and a length without sense must not end the process.
+    let mut binary = Vec::new();
+    binary.try_reserve_exact(Some(length).filter(|&length| length as u64 <= cache::MOST_BYTES)?).ok()?;
+    binary.resize(length, 0u8);
     let mut places = [binary.as_mut_ptr()];
     let runtime = cl3::load_library().as_ref().ok()?;
     // The program is of one device: one pointer, to as many bytes as the driver said.
