@@ -14,7 +14,7 @@ const MANY: usize = 256;
 #[derive(Default)]
 pub(super) struct Launches {
     pending: VecDeque<cl_event>,
-    /// The first failure of any of them, which all later waits return.
+    /// The first failure that no wait has returned yet.
     failed: Option<cl_int>,
     /// The time that those which are done spent in kernels.
     pub(super) kernel_time: Duration,
@@ -24,13 +24,18 @@ impl Launches {
     pub(super) fn add(&mut self, launch: cl_event) {
         self.pending.push_back(launch);
         if self.pending.len() > MANY {
-            let _ = self.settle();
+            self.note_ended();
         }
     }
 
     /// Takes note of the launches that are done, up to the first that is not. Returns the first
-    /// failure.
+    /// failure, once: whether the device can go on is for the caller to decide.
     pub(super) fn settle(&mut self) -> Result<(), cl_int> {
+        self.note_ended();
+        self.failed.take().map_or(Ok(()), Err)
+    }
+
+    fn note_ended(&mut self) {
         while let Some(&launch) = self.pending.front() {
             match status(launch) {
                 Ok(status) if status > COMPLETE => break,
@@ -40,7 +45,6 @@ impl Launches {
             self.pending.pop_front();
             release(launch);
         }
-        self.failed.map_or(Ok(()), Err)
     }
 }
 
