@@ -43,6 +43,21 @@ PLANTED = (
 )
 
 
+def environment(folder: pathlib.Path) -> dict[str, str]:
+    """The environment in which Oclgrind is the only driver, and looks for data races. It reports to
+    standard error: a log would be emptied by every new context."""
+    vendors = folder / "oclgrind"
+    vendors.mkdir(exist_ok=True)
+    (vendors / "oclgrind.icd").write_text(f"{LIBRARY}\n", encoding="utf-8")
+    return {"OCL_ICD_VENDORS": str(vendors), "OCLGRIND_DATA_RACES": "1"}
+
+
+def reports(said: str) -> str:
+    """What a program said to standard error, if Oclgrind reported something there; each report
+    names its kernel."""
+    return said if "\tKernel: " in said else ""
+
+
 @dataclasses.dataclass(frozen=True)
 class Launch:
     """What became of a launch: whether it wrote what was recorded, and what Oclgrind reports."""
@@ -57,8 +72,6 @@ class Oclgrind:
 
     def __init__(self, folder: pathlib.Path):
         self.folder = folder
-        (folder / "vendors").mkdir()
-        (folder / "vendors/oclgrind.icd").write_text(f"{LIBRARY}\n", encoding="utf-8")
         build = ["cargo", "build", "--quiet", "--locked", "-p", "ns-device", "--features", "gpu", "--example", "replay"]
         subprocess.run(build, cwd=ROOT, check=True)
         metadata = subprocess.run(["cargo", "metadata", "--format-version=1", "--no-deps"], cwd=ROOT, check=True, capture_output=True, text=True)
@@ -67,21 +80,17 @@ class Oclgrind:
     def repeat(self, module, text: str, recording: pathlib.Path) -> Launch:
         """One launch, in a process of its own: in a later one of a process Oclgrind 21.10 takes
         values that were written for values that were not."""
-        source, log = self.folder / "text.cl", self.folder / "log"
+        source = self.folder / "text.cl"
         source.write_text(text, encoding="utf-8")
-        log.unlink(missing_ok=True)
         own = {
-            "OCL_ICD_VENDORS": str(self.folder / "vendors"),
-            "OCLGRIND_DATA_RACES": "1",
+            **environment(self.folder),
             "OCLGRIND_UNINITIALIZED": "1",
             "OCLGRIND_MAX_ERRORS": "10",
-            "OCLGRIND_LOG": str(log),
             "NEXTSTAT_OPENCL_CACHE": "off",
         }
         options = [word for kernel, index in scratch(module) for word in ("--scratch", f"{kernel}={index}")]
         done = subprocess.run([self.program, source, *options, recording], env={**os.environ, **own}, capture_output=True, text=True, check=False)
-        report = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
-        return Launch(not done.returncode, done.stdout + done.stderr, report)
+        return Launch(not done.returncode, done.stdout + done.stderr, reports(done.stderr))
 
 
 def record(module, folder: pathlib.Path) -> dict[str, list[pathlib.Path]]:
@@ -89,7 +98,7 @@ def record(module, folder: pathlib.Path) -> dict[str, list[pathlib.Path]]:
     first."""
     folder.mkdir()
     environment = {**os.environ, "NEXTSTAT_RECORD_LAUNCHES": str(folder)}
-    # The programs that `kernels_opencl.py` has built.
+    # Use the features of `kernels_opencl.py`, so that nothing is built twice.
     command = ["cargo", "test", "--quiet", "--locked", "--features", "gpu", *module.record]
     subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL)
     own = set(re.findall(r"KERNEL\((\w+)\)", (module.folder / module.header.replace("all.h", "kernels.h")).read_text(encoding="utf-8")))
@@ -101,7 +110,7 @@ def record(module, folder: pathlib.Path) -> dict[str, list[pathlib.Path]]:
 
 
 def spread(paths: list[pathlib.Path], most: int) -> list[pathlib.Path]:
-    """So many of them, from small to large."""
+    """Returns `most` of the paths, or all of them, spread from small to large."""
     count = min(most, len(paths))
     return [paths[(2 * i + 1) * len(paths) // (2 * count)] for i in range(count)]
 
@@ -114,14 +123,14 @@ def is_clean(oclgrind: Oclgrind, module, launches: dict[str, list[pathlib.Path]]
             launch = oclgrind.repeat(module, module.text(), path)
             n_launches += 1
             if not launch.agrees or launch.report:
-                print(f"{path.name}: {launch.says}\n{launch.report}", file=sys.stderr)
+                print(f"{path.name}: {launch.says}", file=sys.stderr)
                 good = False
     print(f"{module.name} under Oclgrind: {n_launches} launches of {len(launches)} kernels, {'no report' if good else 'FAILED'}", flush=True)
     return good
 
 
 def is_reported(oclgrind: Oclgrind, module, mutant: Mutant, paths: list[pathlib.Path]) -> bool:
-    """Whether a launch of some shows the mistake."""
+    """Whether Oclgrind reports the mistake in one of these launches."""
     text = module.text()
     if text.count(mutant.old) != 1:
         raise SystemExit(f"`{mutant.what}`: its text is in {module.name} {text.count(mutant.old)} times")
