@@ -61,13 +61,20 @@ pub enum DeviceNameError {
     #[error(transparent)]
     Backend(#[from] UnknownBackend),
     /// What follows the backend is not a number.
-    #[error("`{number}` is not the number of a device in `{backend}:{number}`")]
+    #[error("{}", wrong_number(*.backend, .number))]
     Number {
         /// The backend.
         backend: Backend,
         /// What was written for the number.
         number: String,
     },
+}
+
+fn wrong_number(backend: Backend, number: &str) -> String {
+    match number {
+        "" => format!("`{backend}:` lacks the number of a device"),
+        _ => format!("`{number}` is not the number of a device in `{backend}:{number}`"),
+    }
 }
 
 impl DeviceNameError {
