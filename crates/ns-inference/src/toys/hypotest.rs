@@ -6,21 +6,18 @@
 //! at μ, usually 0, against 1. In each hypothesis, the nuisance parameters are at their conditional
 //! best fit to the data.
 
-use super::fit::{refit, refit_from};
 use super::p_value::{HypotestToys, ObservedStatistic, StatisticSamples};
 use super::pilot::{ToySearch, toy_search};
-use super::prefit::{DataSetRequest, DevicePrefit, FittedDataSet, PrefitRequest};
+use super::point::{Hypothesis, PointTest, ToyStatistic};
+use super::prefit::{DataSetRequest, DevicePrefit, PrefitRequest};
 use super::run::{BatchWork, RunStatus, ToyRun, in_batches};
 use super::throw::{AuxTreatment, Ensemble, ToySampler, ToySource};
 use crate::accelerator::Accelerator;
-use crate::hessian::Hessian;
-use crate::minimize::Domain;
 use crate::options::{FitOptions, domain_and_start};
 use crate::problem::Problem;
 use crate::profile::Profiler;
 use crate::search::is_lower;
-use crate::test_statistic::{EvaluatedStatistic, TestFailure, TestStatistic, classify, test_from};
-use ns_core::expected::asimov;
+use crate::test_statistic::{EvaluatedStatistic, TestFailure, TestStatistic, test_from};
 use ns_core::likelihood::NonFinite;
 use ns_core::{Data, DataLikelihood, Model};
 use std::convert::Infallible;
@@ -103,6 +100,9 @@ pub enum ToysError {
         /// The value of the parameter of interest.
         mu: f64,
     },
+    /// The free fit to the data did not converge.
+    #[error("the free fit to the data did not converge, so toys have nothing to be compared with")]
+    Free,
     /// The accelerator failed; it keeps the error.
     #[error("the accelerator failed while fitting toys")]
     Accelerator,
@@ -124,17 +124,11 @@ pub struct ToyHypotest<'a> {
     options: &'a FitOptions,
     settings: HypotestSettings,
     observed: ObservedStatistic,
+    /// The parameter of interest and its tested value.
+    tested: [(usize, f64); 1],
     hypotheses: [Hypothesis; 2],
     /// How the minima of each hypothesis's toys are sought; determined by the first run.
     searches: OnceLock<[ToySearch; 2]>,
-}
-
-/// A hypothesis from which toys are thrown.
-#[derive(Debug)]
-struct Hypothesis {
-    sampler: ToySampler,
-    /// The derivative of the conditional minimum with respect to the parameter of interest (P).
-    direction: Vec<f64>,
 }
 
 impl<'a> ToyHypotest<'a> {
@@ -184,13 +178,14 @@ impl<'a> ToyHypotest<'a> {
         let domain = profiler.domain().clone();
         let mut hypothesis = |params: &[f64], ensemble| -> Result<Hypothesis, ToysError> {
             let sampler = ToySampler::new(model, data, params, ToySource { seed, ensemble, aux })?;
-            Ok(Hypothesis { direction: direction(model, profiler.likelihood(), &domain, params, poi), sampler })
+            Ok(Hypothesis::new(model, profiler.likelihood(), &domain, sampler, &[poi]))
         };
         let hypotheses =
             [hypothesis(&conditional, Ensemble::Tested)?, hypothesis(&alternative.params, Ensemble::Alternative)?];
         profiler.likelihood().set_data(data);
         let observed = ObservedStatistic { test_statistic, mu, value, mu_hat };
-        Ok(Self { model, options, settings, observed, hypotheses, searches: OnceLock::new() })
+        let tested = [(poi, mu)];
+        Ok(Self { model, options, settings, observed, tested, hypotheses, searches: OnceLock::new() })
     }
 
     /// Returns the statistic of the data.
@@ -242,7 +237,6 @@ impl<'a> ToyHypotest<'a> {
         run: &ToyRun<'_>,
         searches: [ToySearch; 2],
     ) -> Option<DevicePrefit> {
-        let HypotestSettings { poi, mu, .. } = self.settings;
         let (domain, _) = domain_and_start(self.model, self.options);
         let request_of = |unit| {
             let HypothesisToy { which, toy } = self.settings.unit(unit);
@@ -250,14 +244,13 @@ impl<'a> ToyHypotest<'a> {
         };
         let request = PrefitRequest { accelerator, model: self.model, options: self.options, run, variance_of: None };
         let free = request.free(units, request_of)?;
-        let predict = |unit, best: &[f64]| self.predict(self.settings.unit(unit), best);
-        free.then_conditional(accelerator, &domain, poi, mu, predict)
+        let predict = |unit, best: &[f64]| self.test().predict(&self.hypotheses[self.settings.unit(unit).which], best);
+        free.then_conditional(accelerator, &domain, &[self.settings.poi], predict)
     }
 
-    /// Predicts the conditional minimum of a toy whose free minimum is `best` (P).
-    fn predict(&self, unit: HypothesisToy, best: &[f64]) -> Vec<f64> {
-        let step = self.settings.mu - best[self.settings.poi];
-        best.iter().zip(&self.hypotheses[unit.which].direction).map(|(x, d)| x + step * d).collect()
+    /// Returns the test of each toy.
+    fn test(&self) -> PointTest<'_> {
+        PointTest { statistic: self.settings.test_statistic, values: &self.tested }
     }
 
     fn batch<L: DataLikelihood>(
@@ -272,95 +265,16 @@ impl<'a> ToyHypotest<'a> {
         let mut data = Data::default();
         let mut one = |number| {
             let unit = self.settings.unit(number);
-            profiler.set_exploring(searches[unit.which].explores);
-            match prefit.of(number).zip(accelerator) {
-                Some((fitted, accelerator)) => self.finish_one(&mut profiler, unit, fitted, accelerator),
-                None => self.test_one(&mut profiler, &mut data, unit, searches),
-            }
+            let (hypothesis, search) = (&self.hypotheses[unit.which], searches[unit.which]);
+            profiler.set_exploring(search.explores);
+            let ToyStatistic { value, mu_hat } = match prefit.of(number).zip(accelerator) {
+                Some((fitted, accelerator)) => self.test().test_fitted(&mut profiler, hypothesis, fitted, accelerator),
+                None => self.test().test(&mut profiler, &mut data, hypothesis, unit.toy, search),
+            };
+            ToyTest { unit, value, mu_hat }
         };
         units.map(&mut one).collect()
     }
-
-    fn test_one<L: DataLikelihood>(
-        &self,
-        profiler: &mut Profiler<'_, L>,
-        data: &mut Data,
-        unit: HypothesisToy,
-        searches: [ToySearch; 2],
-    ) -> ToyTest {
-        let HypotestSettings { test_statistic, poi, mu, .. } = self.settings;
-        refit(profiler, &self.hypotheses[unit.which].sampler, unit.toy, data, searches[unit.which]);
-        let predicted = self.predict(unit, &profiler.best().params);
-        let conditional = profiler.at_from(&[(poi, mu)], &[predicted]);
-        let tested = classify(profiler, test_statistic, poi, mu, conditional);
-        self.test_again_if_needed(profiler, unit, tested)
-    }
-
-    /// Tests a toy that an accelerator has fitted.
-    fn finish_one<L: DataLikelihood>(
-        &self,
-        profiler: &mut Profiler<'_, L>,
-        unit: HypothesisToy,
-        fitted: FittedDataSet<'_>,
-        accelerator: &Accelerator,
-    ) -> ToyTest {
-        let HypotestSettings { test_statistic, poi, mu, .. } = self.settings;
-        refit_from(profiler, accelerator, fitted);
-        let conditional = match fitted.conditional.map(|fit| (accelerator.minimum(fit), fit)) {
-            Some((Some(minimum), _)) if fitted.is_final => {
-                profiler.learn_from(&[(poi, mu)], &minimum);
-                minimum
-            }
-            Some((_, fit)) => {
-                accelerator.leave(1);
-                profiler.at_from(&[(poi, mu)], std::slice::from_ref(&fit.params))
-            }
-            None => profiler.at(&[(poi, mu)]),
-        };
-        let tested = classify(profiler, test_statistic, poi, mu, conditional);
-        self.test_again_if_needed(profiler, unit, tested)
-    }
-
-    /// Refits a toy without a value from more starting points, and returns its test.
-    fn test_again_if_needed<L: DataLikelihood>(
-        &self,
-        profiler: &mut Profiler<'_, L>,
-        unit: HypothesisToy,
-        mut tested: EvaluatedStatistic,
-    ) -> ToyTest {
-        let HypotestSettings { test_statistic, poi, mu, .. } = self.settings;
-        if tested.value.is_none() {
-            let thrown_at = self.hypotheses[unit.which].sampler.params();
-            profiler.refit_widely(thrown_at);
-            let starts = [profiler.best().params.clone(), thrown_at.to_vec()];
-            let conditional = profiler.at_from(&[(poi, mu)], &starts);
-            tested = classify(profiler, test_statistic, poi, mu, conditional);
-        }
-        ToyTest { unit, value: tested.value, mu_hat: tested.mu_hat }
-    }
-}
-
-/// Returns the covariance column of `poi` divided by its variance, for the Asimov data at `params`:
-/// the derivative of the conditional minimum with respect to `poi` there.
-fn direction<L: DataLikelihood>(
-    model: &Model,
-    likelihood: &mut L,
-    domain: &Domain,
-    params: &[f64],
-    poi: usize,
-) -> Vec<f64> {
-    likelihood.set_data(&asimov(model, params));
-    let mut domain = domain.clone();
-    (domain.lower[poi], domain.upper[poi], domain.fixed[poi]) = (f64::MIN, f64::MAX, false);
-    let mut hessian = Hessian::at(likelihood, params, &domain);
-    let mut column = vec![0.0; params.len()];
-    let variance = hessian.variance(poi);
-    if hessian.is_positive_definite() && variance > 0.0 && variance.is_finite() {
-        hessian.covariance_column(poi, &mut column);
-        column.iter_mut().for_each(|c| *c /= variance);
-    }
-    column[poi] = 1.0;
-    column
 }
 
 /// Runs a complete test in memory: with all toys, or until the error of CLs is below

@@ -13,7 +13,7 @@ use serde::Serialize;
 /// Values of a test statistic are equal if they differ by less than this, relative to their size or
 /// to 1 if that is larger. Counts are integers, so that different toys often have the same value up
 /// to fit errors of about 1e-11.
-const SAME: f64 = 1e-8;
+pub(super) const SAME: f64 = 1e-8;
 
 /// A fraction of toys.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -118,6 +118,34 @@ fn ratio(tested: ToyPValue, alternative: ToyPValue) -> (f64, f64) {
     (cls, tested.error.hypot(cls * alternative.error) / alternative.value)
 }
 
+/// The value and the Monte Carlo error of CLs, or of CLs+b.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct TailEstimate {
+    pub(super) value: f64,
+    pub(super) error: f64,
+}
+
+impl StatisticSamples {
+    /// Returns CLs, or with `is_clsb` CLs+b, of the data, whose statistic is `observed`, and
+    /// expected at -2 … +2 standard deviations of the alternative hypothesis (in the order of
+    /// [`BAND`]).
+    pub(super) fn estimates(&self, observed: f64, is_clsb: bool) -> (TailEstimate, [TailEstimate; 5]) {
+        let sorted = self.sorted();
+        let [clsb, clb] = p_values(&sorted, self, observed);
+        let (value, error) = if is_clsb { (clsb.value, clsb.error) } else { ratio(clsb, clb) };
+        let (expected, errors) = band(&sorted, self, is_clsb);
+        let expected = std::array::from_fn(|i| TailEstimate { value: expected[i], error: errors[i] });
+        (TailEstimate { value, error }, expected)
+    }
+
+    fn sorted(&self) -> [Vec<f64>; 2] {
+        self.values.clone().map(|mut values| {
+            values.sort_by(f64::total_cmp);
+            values
+        })
+    }
+}
+
 /// The result of a hypothesis test with toys.
 ///
 /// In a discovery test (q0) the tested hypothesis is background alone, and `cls_observed` and its
@@ -165,10 +193,7 @@ impl HypotestToys {
     /// Computes the result for `observed` from `samples`.
     #[must_use]
     pub fn new(observed: ObservedStatistic, samples: &StatisticSamples) -> Self {
-        let sorted = samples.values.clone().map(|mut values| {
-            values.sort_by(f64::total_cmp);
-            values
-        });
+        let sorted = samples.sorted();
         let [clsb, clb] = p_values(&sorted, samples, observed.value);
         let is_discovery = observed.test_statistic == TestStatistic::Q0;
         let (cls, error) = if is_discovery { (clsb.value, clsb.error) } else { ratio(clsb, clb) };

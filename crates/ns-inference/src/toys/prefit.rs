@@ -122,23 +122,18 @@ impl PrefitRequest<'_> {
 }
 
 impl DevicePrefit {
-    /// Finds the minima of all toys with the parameter `poi` at `value`, each from where `predict`
-    /// moves its free minimum. Returns `None` if the accelerator fails.
+    /// Finds the minima of all toys with the parameters `tested` fixed where `predict` moves the
+    /// free minimum of each. Returns `None` if the accelerator fails.
     pub(super) fn then_conditional(
         mut self,
         accelerator: &Accelerator,
         domain: &Domain,
-        poi: usize,
-        value: f64,
+        tested: &[usize],
         predict: impl Fn(u64, &[f64]) -> Vec<f64>,
     ) -> Option<Self> {
         let mut domain = domain.clone();
-        domain.fixed[poi] = true;
-        let start = |(i, fits): (usize, &Vec<BatchFit>)| {
-            let mut start = predict(self.first + i as u64, &lowest(fits).params);
-            start[poi] = value;
-            start
-        };
+        tested.iter().for_each(|&i| domain.fixed[i] = true);
+        let start = |(i, fits): (usize, &Vec<BatchFit>)| predict(self.first + i as u64, &lowest(fits).params);
         let starts: Vec<f64> = self.free.iter().enumerate().flat_map(start).collect();
         self.conditional = accelerator.fit(&task_in(&domain, BatchData::Each(&self.data), &starts))?;
         Some(self)

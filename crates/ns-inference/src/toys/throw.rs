@@ -39,6 +39,8 @@ pub enum Ensemble {
     Alternative = 2,
     /// Toys for the goodness of fit.
     Goodness = 3,
+    /// Toys for confidence intervals, regions and limits.
+    Intervals = 4,
 }
 
 /// The random numbers of toys, and what is drawn with them.

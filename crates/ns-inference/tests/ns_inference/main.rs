@@ -15,6 +15,8 @@ mod interpolation_rules;
 mod minima;
 mod rankings;
 mod scans;
+mod toy_intervals;
+mod toy_limits;
 mod toys;
 mod yield_rules;
 mod yields;

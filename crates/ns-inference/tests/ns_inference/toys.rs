@@ -4,10 +4,10 @@
 use crate::common;
 
 use common::StopAfter;
+use common::on_off::{ON_OFF, OnOff};
 use ns_compute::CpuLikelihood;
 use ns_core::expected::asimov;
 use ns_core::interpolate::Interpolation;
-use ns_core::poisson::{half_deviance, log_normaliser};
 use ns_core::spec::ModifierData::{self, HistoSys, Lumi, NormFactor, NormSys, ShapeFactor, ShapeSys, StatError};
 use ns_core::spec::ParameterConfig;
 use ns_core::{CompileOptions, Data, DataLikelihood, Model, compile};
@@ -51,70 +51,6 @@ fn of(settings: HypotestSettings, model: &Model) -> HypotestSettings {
     HypotestSettings { poi: model.poi().expect("every model here has mu"), ..settings }
 }
 
-/// A model of one bin with signal and background, where an auxiliary measurement determines the
-/// background with relative uncertainty db/b, that is with τ = (b/db)² events.
-#[derive(Debug, Clone, Copy)]
-struct OnOff {
-    s: f64,
-    b: f64,
-    db: f64,
-    n: f64,
-}
-
-impl OnOff {
-    fn tau(self) -> f64 {
-        (self.b / self.db).powi(2)
-    }
-
-    fn model(self) -> Model {
-        let background = sample("background", &[self.b], &[("gamma", ShapeSys(vec![self.db]))]);
-        one_channel(vec![sample("signal", &[self.s], &[("mu", NormFactor)]), background], &[self.n])
-    }
-
-    /// Returns -ln L at the conditional minimum, up to constants of the data, and γ there: the
-    /// positive root of a quadratic equation.
-    fn conditional(self, mu: f64, n: f64, m: f64) -> (f64, f64) {
-        let (b, tau, signal) = (self.b, self.tau(), mu * self.s);
-        let (two, one, none) = ((b + tau) * b, (b + tau) * signal - (n + m) * b, -m * signal);
-        let gamma = (-one + (one * one - 4.0 * two * none).sqrt()) / (2.0 * two);
-        (half_deviance(n, signal + gamma * b) + half_deviance(m, tau * gamma), gamma)
-    }
-
-    /// Returns q̃ at μ = 1 for n events and m auxiliary events.
-    fn q_tilde(self, n: f64, m: f64) -> f64 {
-        let mu_hat = (n - m / self.tau() * self.b) / self.s;
-        if mu_hat > 1.0 {
-            return 0.0;
-        }
-        let best = if mu_hat < 0.0 { self.conditional(0.0, n, m).0 } else { 0.0 };
-        2.0 * (self.conditional(1.0, n, m).0 - best).max(0.0)
-    }
-
-    /// Returns P(q̃ ≥ observed) under μ, with nuisance parameters at their conditional best fit, as
-    /// a sum over all outcomes.
-    fn p_value(self, mu: f64, aux: AuxTreatment) -> f64 {
-        let (tau, threshold) = (self.tau(), self.q_tilde(self.n, self.tau()) - 1e-8);
-        let (_, gamma) = self.conditional(mu, self.n, tau);
-        let pmf = |k: f64, mean: f64| (-half_deviance(k, mean) - log_normaliser(k)).exp();
-        let until = |mean: f64| (0..(mean + 12.0 * mean.sqrt() + 12.0) as u32).map(f64::from);
-        let of_n = |m: f64| -> f64 {
-            let mean = mu * self.s + gamma * self.b;
-            until(mean).filter(|&n| self.q_tilde(n, m) >= threshold).map(|n| pmf(n, mean)).sum()
-        };
-        match aux {
-            AuxTreatment::Fixed => of_n(tau),
-            AuxTreatment::Fluctuated => until(tau * gamma).map(|m| pmf(m, tau * gamma) * of_n(m)).sum(),
-        }
-    }
-}
-
-const ON_OFF: [OnOff; 4] = [
-    OnOff { s: 30.0, b: 100.0, db: 20.0, n: 100.0 },
-    OnOff { s: 10.0, b: 50.0, db: 5.0, n: 48.0 },
-    OnOff { s: 5.0, b: 3.0, db: 1.0, n: 4.0 },
-    OnOff { s: 60.0, b: 400.0, db: 25.0, n: 430.0 },
-];
-
 #[test]
 fn cls_of_on_off_models_matches_the_exact_sum() {
     for on_off in ON_OFF {
@@ -122,7 +58,7 @@ fn cls_of_on_off_models_matches_the_exact_sum() {
             let model = on_off.model();
             let settings = of(settings(8000, aux), &model);
             let result = test_by_toys(&model, settings, &threads(2));
-            assert!((result.observed.value - on_off.q_tilde(on_off.n, on_off.tau())).abs() < 1e-8, "{on_off:?}");
+            assert!((result.observed.value - on_off.q_tilde(1.0, on_off.n, on_off.tau())).abs() < 1e-8, "{on_off:?}");
             let (clsb, clb) = (on_off.p_value(1.0, aux), on_off.p_value(0.0, aux));
             for (p, exact) in [(result.clsb, clsb), (result.clb, clb)] {
                 assert!((p.value - exact).abs() < 4.0 * p.error, "{on_off:?} {aux:?}: {p:?} for {exact}");

@@ -1,5 +1,7 @@
 //! A monitor that cancels a run, shared by several tests.
 
+pub(crate) mod on_off;
+
 use ns_inference::monitor::Monitor;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

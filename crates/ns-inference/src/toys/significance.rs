@@ -1,0 +1,235 @@
+//! The significance of a discovery by toys: p₀ with its Monte Carlo error, and a bound on it where
+//! no toy is as extreme as the data.
+
+use super::hypotest::{HypotestSettings, ToyHypotest, ToysError};
+use super::p_value::ToyPValue;
+use super::run::{RunStatus, ToyRun};
+use super::throw::AuxTreatment;
+use crate::normal::significance;
+use crate::problem::Problem;
+use crate::result::PoiBestFit;
+use crate::test_statistic::TestStatistic;
+use ns_core::DataLikelihood;
+use serde::Serialize;
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+
+/// The number of toys between two checks of the error.
+const CHECK: u64 = 500;
+
+/// The confidence level of the bounds on p₀ and Z.
+const BOUND_CL: f64 = 0.95;
+
+/// Which significance is wanted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ToySignificanceSettings {
+    /// The index of the parameter of interest.
+    pub poi: usize,
+    /// The error of p₀ that is small enough, relative to p₀.
+    pub tolerance: f64,
+    /// The largest number of toys.
+    pub max_toys: u64,
+    /// The seed.
+    pub seed: u64,
+    /// The treatment of the auxiliary data.
+    pub aux: AuxTreatment,
+}
+
+/// The significance of a discovery by toys of the background alone.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ToySignificanceResult {
+    /// The parameter of interest, with its best fit.
+    pub poi: PoiBestFit,
+    /// q₀ of the data.
+    pub q0: f64,
+    /// The significance; 0 for p-values above ½; `None` if no toy is as extreme as the data.
+    #[serde(rename = "Z_obs")]
+    pub z_observed: Option<f64>,
+    /// The Monte Carlo error of the significance.
+    #[serde(rename = "Z_obs_error")]
+    pub z_observed_error: Option<f64>,
+    /// A lower bound on the significance at 95 % confidence level.
+    #[serde(rename = "Z_obs_lower")]
+    pub z_observed_lower: f64,
+    /// The p-value of the background.
+    #[serde(rename = "p0_obs")]
+    pub p0_observed: f64,
+    /// Its Monte Carlo error.
+    #[serde(rename = "p0_obs_error")]
+    pub p0_observed_error: f64,
+    /// An upper bound on the p-value at 95 % confidence level (Clopper and Pearson).
+    #[serde(rename = "p0_obs_upper")]
+    pub p0_observed_upper: f64,
+    /// The counts behind the p-value.
+    pub tail_probability: ToyPValue,
+    /// How nuisance parameters of toys are chosen: `conditional_best_fit`.
+    pub nuisance_parameters: &'static str,
+    /// The wanted relative error of the p-value.
+    pub tolerance: f64,
+    /// The treatment of the auxiliary data.
+    pub aux: AuxTreatment,
+    /// The seed.
+    pub seed: u64,
+    /// The number of toys, including failed ones.
+    pub n_toys: u64,
+    /// The number of toys for which a fit did not converge.
+    pub n_failed: u64,
+    /// Whether the p-value is known to the tolerance and the fits of all toys converged.
+    pub converged: bool,
+    /// Whether the run was not cancelled.
+    #[serde(rename = "complete")]
+    pub is_complete: bool,
+    /// Messages to read before using the numbers.
+    pub warnings: Vec<String>,
+}
+
+/// Computes the significance of a discovery by toys.
+///
+/// # Errors
+/// If a fit to the data does not converge or ends where no toys can be thrown, or if the
+/// accelerator fails.
+pub fn toy_significance<L: DataLikelihood + Clone + Sync>(
+    problem: &mut Problem<'_, L>,
+    settings: ToySignificanceSettings,
+    run: &ToyRun<'_>,
+) -> Result<ToySignificanceResult, ToysError> {
+    let ToySignificanceSettings { poi, tolerance, max_toys, seed, aux } = settings;
+    let test = HypotestSettings { test_statistic: TestStatistic::Q0, poi, mu: 0.0, n_toys: [max_toys, 0], seed, aux };
+    let hypotest = ToyHypotest::new(problem.model, problem.likelihood, problem.options, test)?;
+    let (mut values, mut n_failed, mut n_toys) = (Vec::new(), 0, 0);
+    let mut is_complete = true;
+    let run = ToyRun { whole: Some([0, max_toys]), ..*run };
+    let p_value = |values: &[f64], n_failed| ToyPValue::of(values, hypotest.observed().value, n_failed);
+    while n_toys < max_toys && is_complete {
+        let end = max_toys.min(n_toys + CHECK.max(n_toys / 4));
+        let Ok(ended) = hypotest.run(problem.likelihood, n_toys..end, &run, |tests| {
+            for test in tests {
+                n_toys += 1;
+                test.value.map_or_else(|| n_failed += 1, |value| values.push(value));
+            }
+            Ok::<_, Infallible>(ControlFlow::Continue(()))
+        });
+        match ended {
+            RunStatus::Failed => return Err(ToysError::Accelerator),
+            RunStatus::Cancelled => is_complete = false,
+            RunStatus::Done | RunStatus::Enough => {}
+        }
+        if is_precise(&p_value(&values, n_failed), tolerance) {
+            break;
+        }
+    }
+    let p = p_value(&values, n_failed);
+    let name = problem.model.parameters.names[poi].clone();
+    let bestfit = Some(hypotest.observed().mu_hat);
+    let (z, z_error) = significance_of(&p);
+    let upper = upper_bound(p.n_extreme, p.n_toys);
+    let is_precise = is_precise(&p, tolerance);
+    let mut warnings = Vec::new();
+    if !is_complete {
+        warnings.push(format!("interrupted after {n_toys} of at most {max_toys} toys"));
+    }
+    if p.n_extreme == 0 {
+        warnings.push(format!(
+            "no toy of {n_toys} is as extreme as the data, so that only bounds are known: p₀ < {upper:.2e} and Z > {:.2} at 95 % confidence level",
+            significance(upper).max(0.0)
+        ));
+    } else if is_complete && !is_precise {
+        warnings.push(format!("the relative error of the p-value is above {tolerance} after {n_toys} toys"));
+    }
+    if n_failed > 0 {
+        warnings.push(format!("the fits of {n_failed} of {n_toys} toys did not converge; the p-value excludes them"));
+    }
+    Ok(ToySignificanceResult {
+        poi: PoiBestFit { name, index: poi, bestfit },
+        q0: hypotest.observed().value,
+        z_observed: z,
+        z_observed_error: z_error,
+        z_observed_lower: significance(upper).max(0.0),
+        p0_observed: p.value,
+        p0_observed_error: p.error,
+        p0_observed_upper: upper,
+        tail_probability: p,
+        nuisance_parameters: "conditional_best_fit",
+        tolerance,
+        aux,
+        seed,
+        n_toys,
+        n_failed,
+        converged: is_complete && is_precise && n_failed == 0,
+        is_complete,
+        warnings,
+    })
+}
+
+/// Returns whether the error of `p` is small enough.
+fn is_precise(p: &ToyPValue, tolerance: f64) -> bool {
+    p.n_extreme > 0 && p.error <= tolerance * p.value
+}
+
+/// Returns the significance of a fraction of toys, at least 0, and its error; `None` for a fraction
+/// of 0.
+fn significance_of(p: &ToyPValue) -> (Option<f64>, Option<f64>) {
+    if p.n_extreme == 0 {
+        return (None, None);
+    }
+    let z = significance(p.value);
+    let density = (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt();
+    let error = Some(p.error / density).filter(|error| error.is_finite());
+    (Some(z.max(0.0)), error)
+}
+
+/// Returns the p at which `n_extreme` or fewer of `n_toys` toys have the probability 0.05; 1
+/// without toys.
+///
+/// C. J. Clopper and E. S. Pearson, Biometrika 26 (1934) 404.
+fn upper_bound(n_extreme: u64, n_toys: u64) -> f64 {
+    if n_extreme >= n_toys {
+        return 1.0;
+    }
+    let (mut low, mut high) = (n_extreme as f64 / n_toys as f64, 1.0);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if at_most(n_extreme, n_toys, middle) > 1.0 - BOUND_CL { low = middle } else { high = middle }
+    }
+    high
+}
+
+/// Returns the probability of at most `k` of `n` events, each of probability 0 < p < 1.
+fn at_most(k: u64, n: u64, p: f64) -> f64 {
+    // Terms are summed downwards from the last one, relative to it.
+    let (n, odds) = (n as f64, p / (1.0 - p));
+    let (mut term, mut sum) = (1.0, 0.0);
+    for i in (0..=k).rev() {
+        sum += term;
+        let i = i as f64;
+        term *= i / ((n - i + 1.0) * odds);
+        if term < 1e-17 * sum {
+            break;
+        }
+    }
+    let k = k as f64;
+    let log_last =
+        libm::lgamma(n + 1.0) - libm::lgamma(k + 1.0) - libm::lgamma(n - k + 1.0) + k * p.ln() + (n - k) * (-p).ln_1p();
+    log_last.exp() * sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1 - 0.05^(1/n) without events; the others from SciPy 1.17.1:
+    /// `scipy.stats.beta.ppf(0.95, k + 1, n - k)`.
+    #[test]
+    fn upper_bounds_are_those_of_clopper_and_pearson() {
+        let exact = [
+            (0, 1000, 1.0 - 0.05_f64.powf(1e-3)),
+            (3, 1000, 0.007_735_244_718_479_458),
+            (10, 50, 0.315_596_061_420_013_84),
+        ];
+        for (k, n, exact) in exact {
+            let found = upper_bound(k, n);
+            assert!((found / exact - 1.0).abs() < 1e-9, "{k} of {n}: {found} is not {exact}");
+        }
+        assert_eq!((upper_bound(0, 0), upper_bound(5, 5)), (1.0, 1.0));
+    }
+}
