@@ -7,6 +7,7 @@ use crate::exclusion::Exclusion;
 use crate::fits::FitsSummary;
 use crate::full_report::FullReport;
 use crate::goodness::{Goodness, GoodnessByToys};
+use crate::intervals::Region;
 use crate::limit_scan::LimitScan;
 use crate::pois::PoiResults;
 use crate::toy_tests::ToyTestResult;
@@ -17,6 +18,7 @@ use ns_inference::contour::Contours;
 use ns_inference::hypotest::{HypotestResult, SignificanceResult};
 use ns_inference::limit::LimitResult;
 use ns_inference::ranking::Ranking;
+use ns_inference::toys::{ToyInterval, ToyLimit, ToySignificanceResult};
 use std::collections::HashSet;
 
 /// A result that may not be used without reading its warnings.
@@ -49,7 +51,13 @@ macro_rules! alarms_of_warnings {
     )+};
 }
 
-alarms_of_warnings!(HypotestResult, SignificanceResult, LimitResult);
+alarms_of_warnings!(HypotestResult, SignificanceResult, LimitResult, ToyInterval, ToyLimit, ToySignificanceResult);
+
+impl Alarm for Region {
+    fn alarm(&self) -> Option<String> {
+        joined(!self.toys.converged || !self.toys.warnings.is_empty(), &self.toys.warnings)
+    }
+}
 
 impl Alarm for Exclusion {
     fn alarm(&self) -> Option<String> {

@@ -64,6 +64,12 @@ pub enum Quantity {
     Limit,
 }
 
+/// Returns the region where `excess` (N), interpolated linearly between `points` (N × 2), is
+/// positive; `None` for points that span no plane.
+pub(crate) fn region_of(points: &[[f64; 2]], excess: &[f64]) -> Option<ExclusionCurve> {
+    Mesh::new(points, false).ok().map(|mesh| mesh.curve(excess))
+}
+
 /// One signal of the grid.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ExclusionPoint {

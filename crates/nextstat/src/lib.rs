@@ -46,6 +46,10 @@
 //! | [`toys`](Analysis::toys) | [`ToysRequest`](toys::ToysRequest) | fits of toys, passed to a sink |
 //! | [`fits`](Analysis::fits) | [`FitsRequest`](fits::FitsRequest) | fits of many data sets, passed to a sink |
 //! | [`hypotest_toys`](Analysis::hypotest_toys) | [`ToyTestRequest`](toy_tests::ToyTestRequest) | CLs by toys |
+//! | [`interval`](Analysis::interval) | [`IntervalRequest`](intervals::IntervalRequest) | confidence intervals by toys |
+//! | [`region`](Analysis::region) | [`RegionRequest`](intervals::RegionRequest) | confidence regions of two parameters by toys |
+//! | [`toy_limit`](Analysis::toy_limit) | [`ToyLimitRequest`](toy_limits::ToyLimitRequest) | upper limits by toys |
+//! | [`toy_significance`](Analysis::toy_significance) | [`ToySignificanceRequest`](toy_limits::ToySignificanceRequest) | significance of a discovery by toys |
 //! | [`yields`](Analysis::yields), [`report`](Analysis::report) | | yields before and after a fit; a summary of one fit |
 //! | [`project`](Analysis::project), [`report_from`](Analysis::report_from), [`compare`](Analysis::compare) | [`StoredFit`](stored::StoredFit) | yields, a summary and a test of the prediction of a stored fit |
 //!
@@ -96,6 +100,7 @@ pub mod fits;
 pub mod full_report;
 pub mod goodness;
 pub mod hypothesis;
+pub mod intervals;
 pub mod limit_scan;
 pub mod model;
 pub mod number;
@@ -112,6 +117,7 @@ pub mod settings;
 pub mod stored;
 mod stored_point;
 pub mod tables;
+pub mod toy_limits;
 pub mod toy_tests;
 pub mod toys;
 pub mod yields;

@@ -16,4 +16,4 @@ pub(crate) use device::DeviceArgs;
 pub(crate) use ignored::IgnoredArgs;
 pub(crate) use model::{InputArgs, ModelArgs, SourceArgs, ThreadArgs, compile_error, named_or_piped};
 pub(crate) use setup::{HideArgs, PredictionArgs, SetupArgs, in_fit, stored_fit};
-pub(crate) use toy_run::{AuxChoice, ToyRunArgs, ToyStatistic, is_npy, shard};
+pub(crate) use toy_run::{AdaptiveToyArgs, AuxChoice, ToyRunArgs, ToyStatistic, is_npy, shard};

@@ -116,6 +116,12 @@ pub(crate) enum CliError {
     /// A grid that does not ascend.
     #[error("the grid starts at {start}, which is not below its end {stop}")]
     EmptyGrid { start: f64, stop: f64 },
+    /// A grid of another number of parameters than two.
+    #[error("a region has two parameters, and `--grid` is given {found} {}", if *found == 1 { "time" } else { "times" })]
+    NotTwoAxes { found: usize },
+    /// Several confidence levels of an interval.
+    #[error("an interval has one confidence level, and `--cl` is given {found} times")]
+    SeveralLevels { found: usize },
     /// A table that does not have data sets of the model.
     #[error("in {name}: {error}")]
     DataSets {
@@ -247,6 +253,10 @@ impl CliError {
             )),
             Self::TwoRanges { .. } => Some("a parameter has one range; leave one of them out".to_owned()),
             Self::RangeWithoutPoi => Some("`--bounds NAME=LO:HI` is the range of any parameter".to_owned()),
+            Self::NotTwoAxes { .. } => {
+                Some("`--grid mu=0:3:31 --grid theta=-2:2:21` is a grid of 31 × 21 points".to_owned())
+            }
+            Self::SeveralLevels { .. } => Some("ask for one interval after the other, with the same seed".to_owned()),
             Self::NoDocument => Some("name a file, or `-` for standard input".to_owned()),
             Self::NotByToys { .. } => Some("`nextstat hypotest-toys` has the options of tests by toys".to_owned()),
             Self::NoPatchName { path } => Some(format!("`nextstat patchset list {path}` lists the names")),

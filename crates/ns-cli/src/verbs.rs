@@ -23,6 +23,7 @@ mod hypotest;
 mod hypotest_toys;
 mod in_python;
 mod inspect;
+mod interval;
 mod json2xml;
 mod limit;
 mod limit_scan;
@@ -38,6 +39,7 @@ mod schema;
 mod significance;
 mod sort;
 mod table;
+mod toy_limits;
 mod toys;
 mod yields;
 
@@ -145,6 +147,8 @@ verbs! {
     Toys: toys::ToysArgs,
     /// Test a value of the parameter of interest by toys: CLs without asymptotic formulas
     HypotestToys: hypotest_toys::HypotestToysArgs,
+    /// Find a confidence interval of the parameter of interest by toys: Feldman-Cousins
+    Interval: interval::IntervalArgs,
     /// Show the contents of a workspace
     Inspect: inspect::InspectArgs,
     /// Check a model for problems before fitting it

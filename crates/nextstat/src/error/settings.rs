@@ -156,6 +156,16 @@ pub enum SettingsError {
         /// The level.
         level: f64,
     },
+    /// An upper limit below the best fit.
+    LowConfidence {
+        /// The confidence level.
+        cl: f64,
+    },
+    /// A tolerance of a Monte Carlo error that is not positive.
+    BadTolerance {
+        /// The tolerance.
+        tolerance: f64,
+    },
     /// A way to join workspaces for data cards, which are joined in one way only.
     JoinOfCards {
         /// The setting.
@@ -363,6 +373,10 @@ impl SettingsError {
             Self::BadValues { problem } => problem.to_string(),
             Self::NotAt { name, problem } => problem.message(name, face),
             Self::BadLevel { level } => format!("the level {level} is not between 0 and 1"),
+            Self::LowConfidence { cl } => {
+                format!("an upper limit needs a confidence level above 0.5, and {cl} is not")
+            }
+            Self::BadTolerance { tolerance } => format!("the tolerance {tolerance} is not a positive number"),
             Self::LevelIsConfidence { level } => {
                 format!("the level {level} is the CLs of a limit, which is below 0.5")
             }
@@ -445,6 +459,8 @@ impl SettingsError {
             | Self::BadValues { .. }
             | Self::NotAt { .. }
             | Self::BadLevel { .. }
+            | Self::BadTolerance { .. }
+            | Self::LowConfidence { .. }
             | Self::LevelIsConfidence { .. }
             | Self::NoSuchStatistic { .. }
             | Self::NotDiscovery { .. }
@@ -543,6 +559,9 @@ impl Hint for SettingsError {
             ),
             Self::NoSuchStatistic { known, .. } => Some(format!("choose one of {}", quoted(known))),
             Self::BadLevel { .. } => Some("a level is a probability, such as 0.05 or 0.95".to_owned()),
+            Self::BadTolerance { .. } => {
+                Some("errors fall with the root of the number of toys: 0.02 takes 4 times the toys of 0.04".to_owned())
+            }
             Self::NotAt { name, problem } => problem.hint(name, face),
             Self::TwoGroups(_) => either(
                 "separate the patterns of one group by commas: `--group NAME=PATTERN,PATTERN`",

@@ -16,8 +16,8 @@ const LAYERS: &[&[&str]] = &[
     &["pois"],
     &["comparison", "curves", "fit", "hypothesis", "patchsets", "ranking", "toys"],
     &["combination", "limit_scan"],
-    &["fits", "goodness", "toy_tests", "yields"],
-    &["projection", "tables"],
+    &["fits", "goodness", "intervals", "toy_tests", "yields"],
+    &["projection", "tables", "toy_limits"],
     &["full_report"],
     &["alarm"],
 ];

@@ -59,6 +59,25 @@ impl ToyRunArgs {
     }
 }
 
+/// How toys are made by verbs that decide from the toys so far how many more to throw.
+#[derive(Debug, Args)]
+pub(crate) struct AdaptiveToyArgs {
+    /// Auxiliary data of toys
+    #[arg(long, value_name = "AUX", value_enum, default_value_t)]
+    aux: AuxChoice,
+
+    /// Toys that a thread takes at a time; results do not depend on it
+    #[arg(long, value_name = "N", default_value_t = ToyRun::BATCH, allow_hyphen_values = true)]
+    batch: NonZeroUsize,
+}
+
+impl AdaptiveToyArgs {
+    /// Returns how toys are made.
+    pub(crate) fn options(&self) -> ToyOptions {
+        ToyOptions { aux: self.aux.aux(), batch: self.batch, ..ToyOptions::default() }
+    }
+}
+
 /// Returns `true` if `path` names a NumPy file.
 pub(crate) fn is_npy(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "npy")

@@ -2,10 +2,10 @@
 
 use super::every_patch::{EveryPatchArgs, GridArgs};
 use super::hypotest::BAND;
-use super::{Command, EXIT_CODES, every_poi, limit_scan};
+use super::{Command, EXIT_CODES, every_poi, limit_scan, toy_limits};
 use crate::args::files::Files;
-use crate::args::values::{FixedValues, finite, fixed_values, fraction};
-use crate::args::{SetupArgs, ThreadArgs};
+use crate::args::values::{FixedValues, finite, fixed_values, fraction, n_toys};
+use crate::args::{AdaptiveToyArgs, DeviceArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::reporter::warnings;
 use crate::output::table::{Align, table};
@@ -16,8 +16,10 @@ use nextstat::Answer;
 use nextstat::hypothesis::LimitRequest;
 use nextstat::limit_scan::LimitScanRequest;
 use nextstat::number::{best_fit, optional, significant};
+use nextstat::toy_limits::ToyLimitRequest;
 use ns_inference::limit::LimitResult;
 use ns_inference::test_statistic::TestStatistic;
+use ns_inference::toys::LimitCriterion;
 use std::fmt::Write;
 use std::num::NonZeroUsize;
 
@@ -58,6 +60,9 @@ pub(crate) struct LimitArgs {
     at: Option<FixedValues>,
 
     #[command(flatten)]
+    toys: ToyLimitArgs,
+
+    #[command(flatten)]
     patches: EveryPatchArgs,
 
     #[command(flatten)]
@@ -65,6 +70,48 @@ pub(crate) struct LimitArgs {
 
     #[command(flatten)]
     threads: ThreadArgs,
+
+    #[command(flatten)]
+    device: DeviceArgs,
+}
+
+/// How limits are found by toys.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Toys")]
+struct ToyLimitArgs {
+    /// Find the limits by toys instead of asymptotic formulas, each with its Monte Carlo error
+    #[arg(long, conflicts_with_all = ["start", "at", "every_patch"])]
+    toys: bool,
+
+    /// What falls to the level at a limit by toys
+    #[arg(long, value_enum, default_value_t, requires = "toys")]
+    criterion: CriterionArg,
+
+    /// Find the observed limit only, with fewer toys
+    #[arg(long, requires = "toys")]
+    observed_only: bool,
+
+    /// Throw toys until the Monte Carlo error of the observed and of the median expected limit is
+    /// below TOLERANCE times the limit; 2.5 and 5 times as much at 1 and 2 standard deviations
+    #[arg(long, value_name = "TOLERANCE", value_parser = finite, default_value_t = 0.02, requires = "toys", allow_hyphen_values = true)]
+    tolerance: f64,
+
+    /// Largest number of toys
+    #[arg(long, value_name = "N", value_parser = n_toys, default_value = "200000", requires = "toys", allow_hyphen_values = true)]
+    max_toys: u64,
+
+    #[command(flatten)]
+    run: AdaptiveToyArgs,
+}
+
+/// What falls to the level at a limit by toys.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum CriterionArg {
+    /// CLs = CLs+b/CLb
+    #[default]
+    Cls,
+    /// CLs+b, the p-value of the tested hypothesis
+    Clsb,
 }
 
 /// Test statistics for limits.
@@ -97,11 +144,23 @@ impl Command for LimitArgs {
             statistic: self.test_stat.into(),
             grid: self.grid()?,
         };
+        if self.toys.toys {
+            let ToyLimitArgs { criterion, observed_only, tolerance, max_toys, ref run, .. } = self.toys;
+            let criterion = match criterion {
+                CriterionArg::Cls => LimitCriterion::Cls,
+                CriterionArg::Clsb => LimitCriterion::Clsb,
+            };
+            let LimitRequest { level, statistic, .. } = request;
+            let (expected, options) = (!observed_only, run.options());
+            let request = ToyLimitRequest { level, statistic, criterion, expected, tolerance, max_toys, options };
+            let analysis = self.setup.analysis(&self.threads, &self.device)?;
+            return toy_limits::limit(&analysis, &request, &self.output);
+        }
         if self.patches.every_patch {
             let grid = GridArgs { setup: &self.setup, threads: &self.threads, output: &self.output };
             return grid.run(|analysis| analysis.every_poi(NonZeroUsize::MIN, |analysis| analysis.limit(&request)));
         }
-        let analysis = self.setup.on_cpu(&self.threads)?;
+        let analysis = self.setup.analysis(&self.threads, &self.device)?;
         if let Some(FixedValues { name, values }) = self.at {
             let request = LimitScanRequest { limit: request, parameter: name, values };
             return limit_scan::run(&analysis, &request, &self.output);

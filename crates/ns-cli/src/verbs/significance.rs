@@ -1,9 +1,9 @@
 //! `nextstat significance`: the significance of a discovery, observed and expected.
 
-use super::{Command, EXIT_CODES, every_poi};
+use super::{Command, EXIT_CODES, every_poi, toy_limits};
 use crate::args::files::Files;
-use crate::args::values::finite;
-use crate::args::{SetupArgs, ThreadArgs};
+use crate::args::values::{finite, n_toys};
+use crate::args::{AdaptiveToyArgs, DeviceArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::reporter::warnings;
 use crate::output::table::{Align, table};
@@ -13,6 +13,7 @@ use clap::Args;
 use nextstat::Answer;
 use nextstat::hypothesis::SignificanceRequest;
 use nextstat::number::{best_fit, optional, significant};
+use nextstat::toy_limits::ToySignificanceRequest;
 use ns_inference::hypotest::SignificanceResult;
 use std::fmt::Write;
 
@@ -28,10 +29,37 @@ pub(crate) struct SignificanceArgs {
     mu: f64,
 
     #[command(flatten)]
+    toys: ToySignificanceArgs,
+
+    #[command(flatten)]
     output: ResultArgs,
 
     #[command(flatten)]
     threads: ThreadArgs,
+
+    #[command(flatten)]
+    device: DeviceArgs,
+}
+
+/// How a significance is found by toys.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Toys")]
+struct ToySignificanceArgs {
+    /// Find the observed significance by toys of the background, with its Monte Carlo error;
+    /// `hypotest-toys --test-stat q0` has the expected one, too
+    #[arg(long, conflicts_with = "mu")]
+    toys: bool,
+
+    /// Throw toys until the Monte Carlo error of the p-value is below TOLERANCE times the p-value
+    #[arg(long, value_name = "TOLERANCE", value_parser = finite, default_value_t = 0.1, requires = "toys", allow_hyphen_values = true)]
+    tolerance: f64,
+
+    /// Largest number of toys
+    #[arg(long, value_name = "N", value_parser = n_toys, default_value = "100000", requires = "toys", allow_hyphen_values = true)]
+    max_toys: u64,
+
+    #[command(flatten)]
+    run: AdaptiveToyArgs,
 }
 
 impl Command for SignificanceArgs {
@@ -40,8 +68,14 @@ impl Command for SignificanceArgs {
     }
 
     fn run(self) -> Result<Status, CliError> {
+        let analysis = self.setup.analysis(&self.threads, &self.device)?;
+        if self.toys.toys {
+            let ToySignificanceArgs { tolerance, max_toys, run, .. } = &self.toys;
+            let (tolerance, max_toys, options) = (*tolerance, *max_toys, run.options());
+            let request = ToySignificanceRequest { tolerance, max_toys, options };
+            return toy_limits::significance(&analysis, &request, &self.output);
+        }
         let request = SignificanceRequest { mu: self.mu };
-        let analysis = self.setup.on_cpu(&self.threads)?;
         let answer = analysis.every_poi(self.threads.count(), |analysis| analysis.significance(&request))?;
         every_poi::write(&answer, &self.output, |answer, _| summary(answer))?;
         Ok(Status::done_if(answer.result.answers.iter().all(|answer| answer.result.converged)))

@@ -75,7 +75,7 @@ fn a_device_that_is_not_there_is_an_error() {
 #[test]
 fn a_verb_without_devices_says_which_have_them() {
     for option in [&["--gpu", "cuda"][..], &["--device=cuda"]] {
-        let run = examples(&[&["limit", "simple.json"], option].concat());
+        let run = examples(&[&["hypotest", "simple.json"], option].concat());
         assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
         assert!(run.stderr.contains(" is an option of `fit`, "), "{}", run.stderr);
         assert!(run.stderr.contains("`gof`"), "{}", run.stderr);
@@ -195,4 +195,7 @@ fn toys_on_a_device_are_the_cpus() {
         both(&["hypotest-toys", "shapes.json", "--n-toys", "40", "--seed", "3", "--mu", "1.2"]);
     assert_alike(&emulated, &cpu, 1e-6);
     assert_eq!((device["n_fits"].as_u64(), device["n_launches"].as_u64()), (Some(160), Some(2)));
+    let (cpu, emulated, device) = both(&["interval", "shapes.json", "--cl", "0.68", "--tolerance", "0.3"]);
+    assert_alike(&emulated, &cpu, 1e-5);
+    assert!(device["n_fits"].as_u64() >= Some(1500), "{device}");
 }

@@ -48,6 +48,7 @@ fn each_usual_question_has_a_verb() {
         "table",
         "toys",
         "hypotest-toys",
+        "interval",
         "inspect",
         "check",
         "combine",
@@ -171,6 +172,9 @@ fn every_result_names_its_workspace_its_data_and_its_settings() {
         "scan --points 3",
         "toys --n-toys 2",
         "hypotest-toys --n-toys 2",
+        "interval --max-toys 500",
+        "limit --toys --max-toys 500",
+        "significance --toys --max-toys 500",
     ] {
         let (verb, options) =
             verb.split_once(' ').map_or((verb, String::new()), |(verb, options)| (verb, format!(" {options}")));

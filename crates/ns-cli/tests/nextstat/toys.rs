@@ -32,6 +32,24 @@ fn tests_by_toys_are_a_document() {
 }
 
 #[test]
+fn intervals_and_limits_by_toys_have_errors() {
+    let interval = examples(&["interval", "simple.json", "--cl", "0.9", "--tolerance", "0.1", "--summary"]);
+    assert_eq!(interval.code, Some(0), "{}", interval.stderr);
+    assert!(interval.stderr.contains("Feldman-Cousins interval of `mu` at 90 % confidence level, by "));
+    let end = &interval.document()["upper"];
+    let [value, error] = ["value", "error"].map(|key| end[key].as_f64().expect("a number"));
+    // The asymptotic end is 1.54.
+    assert!((value - 1.54).abs() < 0.2 && error > 0.0 && error < 0.1, "{end}");
+    let limit = examples(&["limit", "simple.json", "--toys", "--observed-only", "--tolerance", "0.05", "--summary"]);
+    assert!(limit.stderr.contains("upper limits on `mu` at 95 % confidence level (CLs), by "), "{}", limit.stderr);
+    let [value, error] = ["observed", "observed_error"].map(|key| limit.document()[key].as_f64().expect("a number"));
+    assert!((value - 1.705).abs() < 0.25 && error > 0.0 && error < 0.05 * value, "{value} ± {error}");
+    let unfinished = examples(&["limit", "simple.json", "--toys", "--tolerance", "1e-3", "--max-toys", "1000"]);
+    assert_eq!((unfinished.code, &unfinished.document()["converged"]), (Some(1), &Value::Bool(false)));
+    assert!(unfinished.stderr.contains("the error is above the tolerance after 99"), "{}", unfinished.stderr);
+}
+
+#[test]
 fn documents_of_toys_look_like_those_of_other_verbs() {
     let scratch = Scratch::new("micro");
     let text = fs::read_to_string(folder("examples").join("simple.json")).expect("an example");
