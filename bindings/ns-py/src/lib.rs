@@ -4,6 +4,7 @@
 //! compute, and return dictionaries whose large parts are NumPy arrays. The Python files have
 //! names, defaults, documentation and result classes.
 
+mod adaptive_toys;
 mod asimov;
 mod batch;
 mod by_name;
@@ -94,6 +95,7 @@ fn _nextstat(module: &Bound<'_, PyModule>) -> PyResult<()> {
     data_sets::register(module)?;
     ranking::register(module)?;
     toys::register(module)?;
+    adaptive_toys::register(module)?;
     differentiable::register(module)?;
     batch::register(module)?;
     settings::register(module)?;

@@ -27,7 +27,7 @@ use crate::tests_of_mu::statistic;
 use crate::watch::{answer_watched, callback};
 
 /// Returns what happens to the auxiliary data of toys.
-fn aux(is_fixed: bool) -> AuxTreatment {
+pub(crate) fn aux(is_fixed: bool) -> AuxTreatment {
     if is_fixed { AuxTreatment::Fixed } else { AuxTreatment::Fluctuated }
 }
 

@@ -73,6 +73,26 @@ CASES = {
     "hypotest q0": (["hypotest", "--test-stat", "q0"], lambda model: nextstat.hypotest(model, test_stat="q0")),
     "significance": (["significance"], nextstat.significance),
     "limit": (["limit"], nextstat.upper_limit),
+    "interval by toys": (
+        ["interval", "--cl", "0.68", "--tolerance", "0.2", "--seed", "3"],
+        lambda model: nextstat.interval(model, cl=0.68, tolerance=0.2, seed=3),
+    ),
+    "central interval by toys": (
+        ["interval", "--construction", "central", "--max-toys", "1500", "--aux", "fixed"],
+        lambda model: nextstat.interval(model, construction="central", max_toys=1500, aux="fixed"),
+    ),
+    "limit by toys": (
+        ["limit", "--toys", "--test-stat", "q", "--tolerance", "0.2", "--max-toys", "3000"],
+        lambda model: nextstat.upper_limit_toys(model, test_stat="q", tolerance=0.2, max_toys=3000),
+    ),
+    "observed limit of CLs+b by toys": (
+        ["limit", "--toys", "--cl", "0.9", "--criterion", "clsb", "--observed-only", "--tolerance", "0.1"],
+        lambda model: nextstat.upper_limit_toys(model, cl=0.9, criterion="CLsb", expected=False, tolerance=0.1),
+    ),
+    "significance by toys": (
+        ["significance", "--toys", "--max-toys", "1000"],
+        lambda model: nextstat.significance_toys(model, max_toys=1000),
+    ),
     "limit by a grid": (
         ["limit", "--start", "0", "--stop", "5", "--points", "6"],
         lambda model: nextstat.upper_limit(model, grid=[0, 1, 2, 3, 4, 5]),
@@ -166,6 +186,12 @@ def test_results_are_the_commands_documents(root, example, case):
 
 #: Of `shapes.json`: arguments, and the question of the model with the parameters of interest.
 POIS = {
+    "region by toys": (
+        ["interval", "--grid", "mu=0:4:3", "--grid", "norm_ttbar=0.9:1.1:3", "--cl", "0.68", "--tolerance", "0.3"],
+        lambda model: nextstat.region(
+            model, {"mu": [0.0, 2.0, 4.0], "norm_ttbar": [0.9, 1.0, 1.1]}, cl=[0.68], tolerance=0.3
+        ),
+    ),
     "limit at values": (
         ["limit", "--at", "norm_ttbar=0.5:1.5:3", "--cl", "0.9"],
         lambda model: nextstat.limit_scan(model, {"norm_ttbar": [0.5, 1.0, 1.5]}, cl=0.9),

@@ -18,7 +18,7 @@ LAYERS = [
     ["_tables", "_data_set_files", "_toy_files", "_views"],
     ["_results"],
     [
-        "_combination", "_command", "_curves", "_data_sets", "_devices", "_documents", "_exclusion",
+        "_adaptive_toys", "_combination", "_command", "_curves", "_data_sets", "_devices", "_documents", "_exclusion",
         "_fits", "_models", "_pois", "_quantities", "_root_output", "_tests", "_toys",
     ],
     ["_legacy", "build", "differentiable", "distributed", "hepdata", "histograms", "jax", "plot", "_plot_command", "torch"],

@@ -19,6 +19,8 @@ PACKAGE = os.path.dirname(os.path.dirname(nextstat.__file__))
 LONG_CALLS = {
     "fit_toys": "nextstat.fit_toys(model, n_toys=10**7)",
     "hypotest_toys": "nextstat.hypotest_toys(model, n_toys=10**7)",
+    "interval": "nextstat.interval(model, tolerance=1e-5, max_toys=10**7)",
+    "upper_limit_toys": "nextstat.upper_limit_toys(model, tolerance=1e-5, max_toys=10**7)",
     "goodness_of_fit": "nextstat.goodness_of_fit(model, toys=10**7)",
     "profile_scan": "nextstat.profile_scan(model, points=10**6)",
     "grid": "nextstat.profile_scan(model, parameter=('mu', 'norm_ttbar'), points=1000)",

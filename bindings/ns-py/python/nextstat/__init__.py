@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import (
+    _adaptive_toys,
     _combination,
     _command,
     _curves,
@@ -31,6 +32,7 @@ from . import (
     _tests,
     _toys,
 )
+from ._adaptive_toys import *
 from ._combination import *
 from ._command import *
 from ._curves import *
@@ -56,6 +58,7 @@ from ._nextstat import (
     __version__,
 )
 from ._pois import *
+from ._results.adaptive_toys import *
 from ._results.base import *
 from ._results.curves import *
 from ._results.data_sets import *
@@ -96,6 +99,7 @@ __all__ = [
     "WorkspaceError",
     "__version__",
 ]
+__all__ += _adaptive_toys.__all__
 __all__ += _combination.__all__
 __all__ += _command.__all__
 __all__ += _curves.__all__

@@ -250,13 +250,13 @@ def _at(at: Any) -> dict[str, Any]:
 def _limit_wanted(cl, level, *, test_stat, grid):
     """Returns limits as the extension module takes them."""
     return {
-        "level": _level(cl, level),
+        "level": level_of(cl, level),
         "test_stat": text("test_stat", test_stat),
         "grid": grid,
     }
 
 
-def _level(cl, level):
+def level_of(cl: float | None, level: float | None) -> float:
     """Returns CLs at the limits, by a confidence level or as it is."""
     if cl is None:
         return 0.05 if level is None else real("level", level)

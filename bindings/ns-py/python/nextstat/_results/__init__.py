@@ -3,7 +3,8 @@
 Each module lists in `__all__` what it adds.
 """
 
-from . import base, curves, data_sets, documents, exclusion, fits, pois, tests, toys
+from . import adaptive_toys, base, curves, data_sets, documents, exclusion, fits, pois, tests, toys
+from .adaptive_toys import *
 from .base import *
 from .base import warn_of as warn_of
 from .curves import *
@@ -18,6 +19,7 @@ from .tests import *
 from .toys import *
 
 __all__: list[str] = []
+__all__ += adaptive_toys.__all__
 __all__ += base.__all__
 __all__ += curves.__all__
 __all__ += data_sets.__all__

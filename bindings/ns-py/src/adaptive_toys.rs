@@ -1,0 +1,156 @@
+//! Intervals, regions, limits and significances by toys, which are thrown until errors are small.
+
+use nextstat::alarm::Alarm;
+use nextstat::intervals::{IntervalRequest, RegionRequest};
+use nextstat::toy_limits::{ToyLimitRequest, ToySignificanceRequest};
+use nextstat::toys::ToyOptions;
+use nextstat::{Analysis, Answer, Document, Error};
+use ns_inference::monitor::Monitor;
+use ns_inference::toys::{Construction, LimitCriterion};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::convert::fields;
+use crate::error;
+use crate::model::PyModel;
+use crate::numbers::list;
+use crate::settings::{analysis, annotate};
+use crate::tests_of_mu::statistic;
+use crate::toys::aux;
+use crate::watch::{answer_watched, callback};
+
+/// How long toys are thrown.
+#[derive(FromPyObject, Clone, Copy)]
+#[pyo3(from_item_all)]
+struct ToysWanted {
+    tolerance: f64,
+    max_toys: u64,
+    is_aux_fixed: bool,
+}
+
+impl ToysWanted {
+    fn options(self) -> ToyOptions {
+        ToyOptions { aux: aux(self.is_aux_fixed), ..ToyOptions::default() }
+    }
+}
+
+/// Returns the document of what `question` finds.
+fn document<'py, T: Document + Alarm + Send>(
+    py: Python<'py>,
+    model: &PyModel,
+    settings: &Bound<'py, PyDict>,
+    progress: Option<Bound<'py, PyAny>>,
+    question: impl Fn(&Analysis, &dyn Monitor) -> Result<Answer<T>, Error> + Send + Sync,
+) -> PyResult<Bound<'py, PyDict>> {
+    let analysis = analysis(py, model, settings)?;
+    let answer = answer_watched(py, callback(progress).as_ref(), &analysis, question)?;
+    let document = fields(py, &answer.result_document())?;
+    document.set_item("alarm", answer.result.alarm())?;
+    annotate(&analysis, &document)?;
+    Ok(document)
+}
+
+/// The interval by toys that is wanted.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct IntervalWanted {
+    construction: String,
+    cl: f64,
+    toys: ToysWanted,
+}
+
+/// Returns a confidence interval by toys.
+#[pyfunction]
+fn interval_model<'py>(
+    py: Python<'py>,
+    model: &PyModel,
+    settings: &Bound<'py, PyDict>,
+    wanted: IntervalWanted,
+    progress: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let IntervalWanted { construction: name, cl, toys } = wanted;
+    let construction = Construction::named(&name).ok_or_else(|| {
+        let hint = Some("choose one of `fc`, `central`, `upper`".to_owned());
+        error::parameter(py, format!("unknown construction `{name}`"), hint)
+    })?;
+    let ToysWanted { tolerance, max_toys, .. } = toys;
+    let request = IntervalRequest { construction, cl, tolerance, max_toys, options: toys.options() };
+    document(py, model, settings, progress, |analysis, monitor| analysis.interval(&request, monitor))
+}
+
+/// The region by toys that is wanted.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct RegionWanted<'py> {
+    parameters: [String; 2],
+    values: [Bound<'py, PyAny>; 2],
+    cls: Vec<f64>,
+    toys: ToysWanted,
+}
+
+/// Returns a confidence region of two parameters by toys.
+#[pyfunction]
+fn region_model<'py>(
+    py: Python<'py>,
+    model: &PyModel,
+    settings: &Bound<'py, PyDict>,
+    wanted: RegionWanted<'py>,
+    progress: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let RegionWanted { parameters: [a, b], values, cls, toys } = wanted;
+    let axes = [(a, list(&values[0], "grid")?), (b, list(&values[1], "grid")?)];
+    let ToysWanted { tolerance, max_toys, .. } = toys;
+    let request = RegionRequest { axes, cls, tolerance, max_toys, options: toys.options() };
+    document(py, model, settings, progress, |analysis, monitor| analysis.region(&request, monitor))
+}
+
+/// The limits by toys that are wanted.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct LimitWanted {
+    level: f64,
+    test_stat: String,
+    criterion: String,
+    expected: bool,
+    toys: ToysWanted,
+}
+
+/// Finds upper limits by toys.
+#[pyfunction]
+fn limit_toys_model<'py>(
+    py: Python<'py>,
+    model: &PyModel,
+    settings: &Bound<'py, PyDict>,
+    wanted: LimitWanted,
+    progress: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let LimitWanted { level, test_stat, criterion: name, expected, toys } = wanted;
+    let criterion = LimitCriterion::named(&name).ok_or_else(|| {
+        error::parameter(py, format!("unknown criterion `{name}`"), Some("choose `CLs` or `CLsb`".to_owned()))
+    })?;
+    let (statistic, ToysWanted { tolerance, max_toys, .. }) = (statistic(py, &test_stat)?, toys);
+    let options = toys.options();
+    let request = ToyLimitRequest { level, statistic, criterion, expected, tolerance, max_toys, options };
+    document(py, model, settings, progress, |analysis, monitor| analysis.toy_limit(&request, monitor))
+}
+
+/// Returns the significance of a discovery by toys.
+#[pyfunction]
+fn significance_toys_model<'py>(
+    py: Python<'py>,
+    model: &PyModel,
+    settings: &Bound<'py, PyDict>,
+    toys: ToysWanted,
+    progress: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let ToysWanted { tolerance, max_toys, .. } = toys;
+    let request = ToySignificanceRequest { tolerance, max_toys, options: toys.options() };
+    document(py, model, settings, progress, |analysis, monitor| analysis.toy_significance(&request, monitor))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(interval_model, module)?)?;
+    module.add_function(wrap_pyfunction!(region_model, module)?)?;
+    module.add_function(wrap_pyfunction!(limit_toys_model, module)?)?;
+    module.add_function(wrap_pyfunction!(significance_toys_model, module)?)
+}
