@@ -7,7 +7,7 @@
 // there are (one of each by default); STAND_IN_SINGLE: without double precision; STAND_IN_REFUSE:
 // no program compiles; STAND_IN_CRASH names a kernel that fails, and takes the device along;
 // STAND_IN_WRONG one that computes wrongly; STAND_IN_LANES: the widest block of a kernel;
-// STAND_IN_OLD_BINARIES: programs in the cache are refused.
+// STAND_IN_OLD_BINARIES: programs in the cache are refused; STAND_IN_OLD: of version 1.1.
 #include "runtime.h"
 #include <cstdlib>
 #include <deque>
@@ -104,7 +104,7 @@ API int clGetDeviceInfo(void* device, u32 what, size_t room, void* to, size_t* n
     case 0x102B: return give("device " + std::to_string(static_cast<int*>(device) - devices_marker), room, to, needed);
     case 0x102C: return give(std::string("vendor"), room, to, needed);
     case 0x102D: return give(std::string("1.0"), room, to, needed);
-    case 0x102F: return give(std::string("OpenCL 1.2 stand-in"), room, to, needed);
+    case 0x102F: return give(std::string(setting("STAND_IN_OLD") ? "OpenCL 1.1 stand-in" : "OpenCL 1.2 stand-in"), room, to, needed);
     case 0x1030: return give(std::string(is_single ? "cl_khr_icd" : "cl_khr_icd cl_khr_fp64"), room, to, needed);
     case 0x1000: return number<u64>(4, room, to, needed);
     case 0x1001: return number<u32>(0x1234, room, to, needed);

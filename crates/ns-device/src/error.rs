@@ -37,6 +37,14 @@ pub enum DeviceError {
         /// The number of devices.
         n_devices: usize,
     },
+    /// There are devices, none of which can be used.
+    #[error("no {backend} device can be used: {reasons}")]
+    NoUsableDevice {
+        /// The backend.
+        backend: Backend,
+        /// The name of each device, and why it cannot be used.
+        reasons: String,
+    },
     /// An NVIDIA GPU that is older than the kernels need.
     #[error("cuda device {index} has compute capability {}.{}, the kernels need {}.{}", .has.0, .has.1, .needs.0, .needs.1)]
     TooOld {
@@ -214,8 +222,11 @@ impl DeviceError {
                 Some("`clinfo` should list the device; Debian has `ocl-icd-libopencl1` and drivers".to_owned())
             }
             DeviceError::NoDriver { .. } => Some("`nvidia-smi` should list the GPU".to_owned()),
-            DeviceError::NoDevice { backend: Backend::OpenCl, n_devices: 0, .. } => {
-                Some("the backends of NVIDIA's and Apple's GPUs are `cuda` and `metal`".to_owned())
+            DeviceError::NoDevice { backend: Backend::OpenCl, n_devices: 0, .. } => Some(
+                "`clinfo` should list the device; on Linux the user may have to be in the group `render`".to_owned(),
+            ),
+            DeviceError::NoDevice { n_devices, .. } if *n_devices > 0 => {
+                Some("`nextstat devices` lists them".to_owned())
             }
             DeviceError::Compile { detail, .. } if detail.contains("UNSUPPORTED_PTX_VERSION") => {
                 Some("the kernels need an NVIDIA driver of version 525 or later".to_owned())

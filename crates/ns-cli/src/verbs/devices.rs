@@ -74,7 +74,7 @@ impl Tested {
             Some(DeviceError::NotBuilt { .. }) => "not built in",
             Some(DeviceError::NotHere { .. }) => "not on this platform",
             Some(DeviceError::NoDriver { .. }) => "no driver",
-            Some(DeviceError::NoDevice { .. }) => "no device",
+            Some(DeviceError::NoDevice { .. } | DeviceError::NoUsableDevice { .. }) => "no device",
             Some(_) => "refused",
         }
     }

@@ -28,11 +28,13 @@ impl Kernel for Sum {
     }
 }
 
-/// Runs a check on every real device.
+/// Runs a check on every real device, or on those of the backend that `NEXTSTAT_TEST_DEVICE` names.
 fn on_each(check: impl Fn(&Device) -> Result<(), DeviceError>) {
+    let only = std::env::var("NEXTSTAT_TEST_DEVICE").ok();
     let mut n_devices = 0;
     for found in ns_device::probe() {
-        if found.backend == Backend::Emulated {
+        let is_asked = only.as_ref().is_none_or(|name| name == found.backend.name());
+        if found.backend == Backend::Emulated || !is_asked {
             continue;
         }
         eprintln!("{found}");

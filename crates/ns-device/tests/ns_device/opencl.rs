@@ -80,6 +80,7 @@ fn what_is_missing_is_named() {
         in_stand_in(name, &[("STAND_IN_PLATFORMS", "0")]);
         in_stand_in(name, &[("STAND_IN_DEVICES", "0")]);
         in_stand_in(name, &[("STAND_IN_SINGLE", "1")]);
+        in_stand_in(name, &[("STAND_IN_OLD", "1")]);
         return;
     }
     let error = |options: &OpenOptions| Device::open_with(Backend::OpenCl, 0, options).err();
@@ -90,6 +91,11 @@ fn what_is_missing_is_named() {
         assert!(hint.starts_with("`clinfo` should list the device"), "{hint}");
     } else if std::env::var_os("STAND_IN_DEVICES").is_some() {
         assert_eq!(lines(), ["opencl: no opencl device was found"]);
+    } else if std::env::var_os("STAND_IN_OLD").is_some() {
+        let words =
+            "no opencl device can be used: device 0 (stand-in): its version is OpenCL 1.1 stand-in, 1.2 is needed";
+        assert_eq!(lines(), [format!("opencl: {words}")]);
+        assert_eq!(error(&double).expect("it is too old").to_string(), words);
     } else {
         assert_eq!(lines(), ["opencl 0: device 0 (stand-in), 0.1 GiB, f32"]);
         let refused = error(&double).expect("there is no double precision");
@@ -102,13 +108,20 @@ fn what_is_missing_is_named() {
 #[test]
 fn a_machine_without_the_library_says_so() {
     if !stand_in::is_child() {
-        let missing = [("OPENCL_DYLIB_PATH", "/dev/null"), ("OCL_ICD_VENDORS", "/dev/null")];
+        // The system may have the library: an empty file before it cannot be loaded.
+        let folder = std::env::temp_dir().join(format!("ns-device-no-opencl-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        for name in ["libOpenCL.so", "libOpenCL.so.1", "libOpenCL.dylib"] {
+            std::fs::write(folder.join(name), "").expect("a file");
+        }
+        let first = folder.to_str().expect("a folder with an ordinary name");
+        let missing = [("OPENCL_DYLIB_PATH", "/dev/null"), ("LD_LIBRARY_PATH", first), ("DYLD_LIBRARY_PATH", first)];
         in_stand_in("a_machine_without_the_library_says_so", &missing);
+        std::fs::remove_dir_all(folder).expect("a folder");
         return;
     }
-    // The system may have the library, which then has no drivers.
     let line = lines().concat();
-    assert!(line.starts_with("opencl: no OpenCL driver was found (libOpenCL "), "{line}");
+    assert!(line.starts_with("opencl: no OpenCL driver was found (libOpenCL cannot be loaded: "), "{line}");
 }
 
 #[test]

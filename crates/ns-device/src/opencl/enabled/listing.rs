@@ -9,7 +9,7 @@ use cl3::device::{
     CL_DEVICE_TYPE_CPU, CL_DEVICE_VENDOR, CL_DEVICE_VENDOR_ID, CL_DEVICE_VERSION, CL_DRIVER_VERSION,
     CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT,
 };
-use cl3::error_codes::CL_PLATFORM_NOT_FOUND_KHR;
+use cl3::error_codes::{CL_DEVICE_NOT_FOUND, CL_PLATFORM_NOT_FOUND_KHR};
 use cl3::platform::{self, CL_PLATFORM_NAME};
 use cl3::types::{cl_device_id, cl_int, cl_platform_id};
 use std::sync::{Mutex, PoisonError};
@@ -21,8 +21,8 @@ const NVIDIA: u32 = 0x10de;
 /// The platform of Apple, whose GPUs are the Metal backend's.
 const APPLE: &str = "Apple";
 
-/// POCL's platform, the processor of the machine, and Oclgrind's, an interpreter that looks for
-/// data races.
+/// Platforms whose compilers need `-cl-opt-disable`: POCL (the processor of this machine) and
+/// Oclgrind (an interpreter that looks for data races).
 const UNOPTIMISED: [&str; 2] = ["Portable Computing Language", "Oclgrind"];
 
 /// Held while drivers are asked for their devices: the first call initialises them, and POCL 3.1
@@ -47,7 +47,8 @@ pub(super) struct ListedDevice {
     is_processor: bool,
 }
 
-/// Returns the devices of all platforms, GPUs before processors, or the error of a missing driver.
+/// Returns the devices of all platforms, GPUs before processors. Fails without a driver, and where
+/// no device of any driver can be used, with the reason of each.
 pub(super) fn devices() -> Result<Vec<ListedDevice>, DeviceError> {
     let _listing = LISTING.lock().unwrap_or_else(PoisonError::into_inner);
     let no_driver = |detail: String| DeviceError::NoDriver { backend: Backend::OpenCl, detail: Some(detail) };
@@ -60,38 +61,77 @@ pub(super) fn devices() -> Result<Vec<ListedDevice>, DeviceError> {
         Err(status) => return Err(no_driver(errors::name(status))),
         Ok(platforms) => platforms,
     };
-    let found = platforms.into_iter().flat_map(of_platform);
-    let (processors, mut devices): (Vec<ListedDevice>, Vec<ListedDevice>) =
-        found.partition(|device| device.is_processor);
+    let (mut devices, mut processors, mut reasons) = (Vec::new(), Vec::new(), Vec::new());
+    for found in platforms.into_iter().flat_map(of_platform) {
+        match found {
+            Ok(device) if device.is_processor => processors.push(device),
+            Ok(device) => devices.push(device),
+            Err(reason) => reasons.push(reason),
+        }
+    }
     devices.extend(processors);
+    if devices.is_empty() && !reasons.is_empty() {
+        return Err(DeviceError::NoUsableDevice { backend: Backend::OpenCl, reasons: reasons.join("; ") });
+    }
     Ok(devices)
 }
 
-/// Returns the usable devices of a platform; one that does not answer has none.
-fn of_platform(platform: cl_platform_id) -> Vec<ListedDevice> {
+/// Returns the devices of a platform, or why they cannot be used.
+fn of_platform(platform: cl_platform_id) -> Vec<Result<ListedDevice, String>> {
     let name = platform::get_platform_data(platform, CL_PLATFORM_NAME).map(text).unwrap_or_default();
     if name == APPLE {
-        return Vec::new();
+        return vec![Err("the backend of Apple's GPUs is `metal`".to_owned())];
     }
-    let devices = device::get_device_ids(platform, CL_DEVICE_TYPE_ALL).unwrap_or_default();
-    devices.into_iter().filter_map(|id| listed(id, &name).ok().flatten()).collect()
+    let ids = match device::get_device_ids(platform, CL_DEVICE_TYPE_ALL) {
+        Ok(ids) => ids,
+        Err(CL_DEVICE_NOT_FOUND) => Vec::new(),
+        Err(status) => return vec![Err(format!("{name}: {}", errors::name(status)))],
+    };
+    ids.into_iter().map(|id| usable(id, &name)).collect()
 }
 
-/// Returns a device, or `None` if it cannot run the kernels or is another backend's.
-fn listed(id: cl_device_id, platform: &str) -> Result<Option<ListedDevice>, cl_int> {
+/// Returns a device, or why it cannot run the kernels.
+fn usable(id: cl_device_id, platform: &str) -> Result<ListedDevice, String> {
+    let reason = match refusal(id) {
+        Ok(None) => match listed(id, platform) {
+            Ok(device) => return Ok(device),
+            Err(status) => errors::name(status),
+        },
+        Ok(Some(reason)) => reason,
+        Err(status) => errors::name(status),
+    };
+    let name = string(id, CL_DEVICE_NAME).unwrap_or_default();
+    Err(format!("{name} ({platform}): {reason}"))
+}
+
+/// Returns why a device cannot run the kernels or is left to another backend, or `None`.
+fn refusal(id: cl_device_id) -> Result<Option<String>, cl_int> {
     let version = string(id, CL_DEVICE_VERSION)?;
-    let is_usable = flag(id, CL_DEVICE_AVAILABLE)?
-        && flag(id, CL_DEVICE_COMPILER_AVAILABLE)?
-        && flag(id, CL_DEVICE_ENDIAN_LITTLE)?
-        && is_recent(&version);
-    if !is_usable || word(id, CL_DEVICE_VENDOR_ID)? == u64::from(NVIDIA) {
-        return Ok(None);
-    }
+    let lanes = word(id, CL_DEVICE_MAX_WORK_GROUP_SIZE)?;
+    Ok(if word(id, CL_DEVICE_VENDOR_ID)? == u64::from(NVIDIA) {
+        Some("the backend of NVIDIA's GPUs is `cuda`".to_owned())
+    } else if !flag(id, CL_DEVICE_AVAILABLE)? {
+        Some("it is not available".to_owned())
+    } else if !is_recent(&version) {
+        Some(format!("its version is {version}, 1.2 is needed"))
+    } else if !flag(id, CL_DEVICE_COMPILER_AVAILABLE)? {
+        Some("its driver has no compiler".to_owned())
+    } else if !flag(id, CL_DEVICE_ENDIAN_LITTLE)? {
+        Some("it is not little-endian".to_owned())
+    } else if lanes < u64::from(MAX_LANES) {
+        Some(format!("its work groups have {lanes} work items, {MAX_LANES} are needed"))
+    } else {
+        None
+    })
+}
+
+/// Returns a device that can run the kernels, with its properties.
+fn listed(id: cl_device_id, platform: &str) -> Result<ListedDevice, cl_int> {
     let has_double = string(id, CL_DEVICE_EXTENSIONS)?.split_whitespace().any(|name| name == "cl_khr_fp64")
         && word(id, CL_DEVICE_DOUBLE_FP_CONFIG)? != 0;
     let name = string(id, CL_DEVICE_NAME)?;
     let vendor = string(id, CL_DEVICE_VENDOR)?;
-    let driver = string(id, CL_DRIVER_VERSION)?;
+    let (version, driver) = (string(id, CL_DEVICE_VERSION)?, string(id, CL_DRIVER_VERSION)?);
     let precisions = if has_double { vec![Precision::Double, Precision::Single] } else { vec![Precision::Single] };
     let lanes = u32::try_from(word(id, CL_DEVICE_MAX_WORK_GROUP_SIZE)?).unwrap_or(MAX_LANES).min(MAX_LANES);
     // The rest is for the numbers that lanes exchange.
@@ -108,7 +148,7 @@ fn listed(id: cl_device_id, platform: &str) -> Result<Option<ListedDevice>, cl_i
             constants_bytes: 3840,
         },
     };
-    Ok(Some(ListedDevice {
+    Ok(ListedDevice {
         id,
         properties,
         identity: [platform, &vendor, &name, &version, &driver].join("\n"),
@@ -116,7 +156,7 @@ fn listed(id: cl_device_id, platform: &str) -> Result<Option<ListedDevice>, cl_i
         rounds_correctly: word(id, CL_DEVICE_SINGLE_FP_CONFIG)? & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT != 0,
         is_unoptimised: UNOPTIMISED.contains(&platform),
         is_processor: word(id, CL_DEVICE_TYPE)? & CL_DEVICE_TYPE_CPU != 0,
-    }))
+    })
 }
 
 /// Returns `true` for "OpenCL 1.2 …" and later versions.
