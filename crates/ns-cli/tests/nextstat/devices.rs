@@ -137,7 +137,10 @@ fn a_wrong_number_of_a_device_is_named_with_advice() {
         assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
         let reason = format!("'{wrong}' for '{option} <");
         assert!(run.stderr.contains(&reason), "{}", run.stderr);
-        let reason = format!("`{number}` is not the number of a device in `{wrong}`; `");
+        let reason = match number {
+            "" => format!("`{wrong}` lacks the number of a device; `"),
+            _ => format!("`{number}` is not the number of a device in `{wrong}`; `"),
+        };
         assert!(run.stderr.contains(&reason) && run.stderr.contains("`nextstat devices` lists them"), "{}", run.stderr);
     }
     // The emulation is no GPU, with a number either.
