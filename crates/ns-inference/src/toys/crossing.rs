@@ -69,6 +69,8 @@ impl Estimate {
 #[derive(Debug, Clone)]
 pub(super) struct CrossingSearch {
     level: f64,
+    /// The relative error of the level, if it is an estimate, too.
+    level_error: f64,
     /// Places on both sides of the crossing.
     bracket: [f64; 2],
     /// The expected derivative of the probit.
@@ -102,6 +104,7 @@ impl CrossingSearch {
         let step = (0.5 * width).min(0.5 / derivative);
         Self {
             level,
+            level_error: 0.0,
             bracket,
             derivative,
             has_steps: false,
@@ -113,11 +116,28 @@ impl CrossingSearch {
         }
     }
 
+    /// Replaces the level by an estimate with a relative error.
+    pub(super) fn set_level(&mut self, level: f64, relative_error: f64) {
+        (self.level, self.level_error) = (level, relative_error);
+    }
+
+    /// Returns whether the crossing is where the search has put it, rather than anywhere between
+    /// its ends.
+    pub(super) fn is_found(&self) -> bool {
+        self.error < 0.5 * self.x.abs() && (self.is_surrounded || self.has_steps)
+    }
+
+    /// Returns whether the probability is above the level in most of the range that ends at
+    /// `upper`, and not known to be below it anywhere.
+    pub(super) fn is_beyond(&self, upper: f64) -> bool {
+        self.bracket[0] > 0.5 * upper && self.bracket[1] >= upper
+    }
+
     /// Returns the largest error of the probability that makes one of at most `tolerance` in the
     /// place.
     fn probability_error(&self, tolerance: f64) -> f64 {
         let z = significance(self.level);
-        tolerance * self.derivative * (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt()
+        tolerance * self.derivative * normal_density(z)
     }
 
     /// Returns whether the place with the higher probability is `x`.
@@ -151,7 +171,8 @@ impl CrossingSearch {
         let line = self.fit(&window);
         let offset = (significance(self.level) - line.a) / line.b;
         let [aa, ab, bb] = line.covariance;
-        let error = (aa + 2.0 * offset * ab + offset * offset * bb).max(0.0).sqrt() / line.b;
+        let of_level = self.level_error * self.level / normal_density(significance(self.level));
+        let error = (aa + 2.0 * offset * ab + offset * offset * bb).max(0.0).sqrt().hypot(of_level) / line.b;
         let found = self.x + offset;
         let inside = found.clamp(self.bracket[0] + 0.1 * width, self.bracket[1] - 0.1 * width);
         (self.x, self.error) = (inside, error.max((found - inside).abs().min(width)));
@@ -167,13 +188,16 @@ impl CrossingSearch {
     fn narrow(&mut self, estimates: &[Estimate]) {
         let [mut low, mut high] = self.bracket;
         let significance = if self.has_steps { SIGNIFICANT_IN_BRACKET } else { SIGNIFICANT };
+        // A level that is itself uncertain has to be missed by its error, too.
+        let margin = (significance * self.level_error).min(0.9);
+        let [highest, lowest] = [self.level * (1.0 + margin), self.level * (1.0 - margin)];
         for estimate in estimates {
-            if estimate.x > low && estimate.x < high && estimate.side_by(self.level, significance) == Some(true) {
+            if estimate.x > low && estimate.x < high && estimate.side_by(highest, significance) == Some(true) {
                 low = estimate.x;
             }
         }
         for estimate in estimates {
-            if estimate.x > low && estimate.x < high && estimate.side_by(self.level, significance) == Some(false) {
+            if estimate.x > low && estimate.x < high && estimate.side_by(lowest, significance) == Some(false) {
                 high = estimate.x;
             }
         }
@@ -189,35 +213,10 @@ impl CrossingSearch {
 
     /// Fits a line to the probits of `window`, with the expected derivative as a weak constraint.
     fn fit(&self, window: &[Estimate]) -> Line {
-        let (mut a, mut b) = (significance(self.level), self.derivative);
-        let mut covariance = [0.0; 3];
-        let mut chi_squared = 0.0;
-        for _ in 0..ITERATIONS {
-            let prior = self.derivative.powi(-2);
-            let [mut w, mut wx, mut wxx, mut wz, mut wxz] = [0.0, 0.0, prior, 0.0, prior * self.derivative];
-            chi_squared = 0.0;
-            for e in window {
-                let x = e.x - self.x;
-                let eta = (a + b * x).clamp(-5.0, 5.0);
-                let (p, density) = (upper_tail(eta), (-0.5 * eta * eta).exp() / std::f64::consts::TAU.sqrt());
-                let weight = e.trials * density * density / (p * (1.0 - p));
-                let z = eta - ((e.probability - p) / density).clamp(-3.0, 3.0);
-                chi_squared += e.trials * (e.probability - p).powi(2) / (p * (1.0 - p));
-                w += weight;
-                wx += weight * x;
-                wxx += weight * x * x;
-                wz += weight * z;
-                wxz += weight * x * z;
-            }
-            let determinant = w * wxx - wx * wx;
-            (a, b) = ((wz * wxx - wxz * wx) / determinant, (w * wxz - wx * wz) / determinant);
-            covariance = [wxx / determinant, -wx / determinant, w / determinant];
-            b = b.max(0.05 * self.derivative);
-        }
-        // Estimates that scatter more than they should belong to a curve, or to a step.
-        let n_dof = window.len().saturating_sub(2).max(1) as f64;
-        let scale = (chi_squared / n_dof).max(1.0);
-        Line { a, b, covariance: covariance.map(|c| c * scale) }
+        let start = Line { a: significance(self.level), b: self.derivative, covariance: [0.0; 3] };
+        let mut line = probit_line(window, self.x, &start, self.derivative.powi(-2), 0.05 * self.derivative);
+        line.b = line.b.max(0.05 * self.derivative);
+        line
     }
 
     /// Returns the places at which more trials are worth most, and their numbers; `least` of them
@@ -258,6 +257,58 @@ impl CrossingSearch {
         let near = open.into_iter().find(|e| e.x > from + quarter && e.x < to - quarter);
         Some(near.map_or((0.5 * (from + to), least), |e| (e.x, e.trials as u64)))
     }
+}
+
+/// Fits a line to the probits of `estimates` around `center`, starting from `start`, whose slope is a
+/// constraint of weight `prior`; the slope is at least `least`. Estimates that scatter more than they
+/// should belong to a curve, or to a step: the covariance is scaled by their χ².
+fn probit_line(estimates: &[Estimate], center: f64, start: &Line, prior: f64, least: f64) -> Line {
+    let (mut a, mut b) = (start.a, start.b);
+    let mut covariance = [0.0; 3];
+    let mut chi_squared = 0.0;
+    for _ in 0..ITERATIONS {
+        let [mut w, mut wx, mut wxx, mut wz, mut wxz] = [0.0, 0.0, prior, 0.0, prior * start.b];
+        chi_squared = 0.0;
+        for e in estimates {
+            let x = e.x - center;
+            let eta = (a + b * x).clamp(-5.0, 5.0);
+            let (p, density) = (upper_tail(eta), normal_density(eta));
+            let weight = e.trials * density * density / (p * (1.0 - p));
+            let z = eta - ((e.probability - p) / density).clamp(-3.0, 3.0);
+            chi_squared += e.trials * (e.probability - p).powi(2) / (p * (1.0 - p));
+            w += weight;
+            wx += weight * x;
+            wxx += weight * x * x;
+            wz += weight * z;
+            wxz += weight * x * z;
+        }
+        let determinant = w * wxx - wx * wx;
+        (a, b) = ((wz * wxx - wxz * wx) / determinant, (w * wxz - wx * wz) / determinant);
+        covariance = [wxx / determinant, -wx / determinant, w / determinant];
+        b = b.max(least);
+    }
+    let n_dof = estimates.len().saturating_sub(2).max(1) as f64;
+    let scale = (chi_squared / n_dof).max(1.0);
+    Line { a, b, covariance: covariance.map(|c| c * scale) }
+}
+
+/// Returns a probability at `x` and its relative error, from a line through the probits of
+/// `estimates`, which is nearly flat over a distance of 1/`derivative`. `None` without estimates.
+pub(super) fn smooth(estimates: &[Estimate], x: f64, derivative: f64) -> Option<(f64, f64)> {
+    let (n, k) = estimates.iter().fold((0.0, 0.0), |(n, k), e| (n + e.trials, k + e.trials * e.probability));
+    if n == 0.0 {
+        return None;
+    }
+    // With half a count, a probability that was never seen has a finite probit.
+    let start = Line { a: significance((k + 0.5) / (n + 1.0)), b: 0.0, covariance: [0.0; 3] };
+    let line = probit_line(estimates, x, &start, (0.3 * derivative).powi(-2), -derivative);
+    let p = upper_tail(line.a);
+    let error = normal_density(line.a) * line.covariance[0].max(0.0).sqrt();
+    Some((p, error / p))
+}
+
+fn normal_density(x: f64) -> f64 {
+    (-0.5 * x * x).exp() / std::f64::consts::TAU.sqrt()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! with nuisance parameters at their conditional best fits to the data. Values are chosen near each
 //! limit, observed and expected in turn, until its Monte Carlo error is small enough (`crossing`).
 
-use super::crossing::{CrossingSearch, Estimate};
+use super::crossing::{CrossingSearch, Estimate, smooth};
 use super::hypotest::ToysError;
 use super::jobs::{Stop, Unfinished};
 use super::p_value::{StatisticSamples, TailEstimate, ToyPValue};
@@ -15,7 +15,7 @@ use super::tested_points::{MoreToys, TestedPoint, TestedPoints, ToyBudget};
 use super::throw::{AuxTreatment, Ensemble, ToySource};
 use crate::asymptotic::BAND;
 use crate::limit::{LimitOptions, LimitResult, limit};
-use crate::normal::upper_tail;
+use crate::normal::{significance, upper_tail};
 use crate::problem::Problem;
 use crate::result::PoiBestFit;
 use crate::test_statistic::TestStatistic;
@@ -32,7 +32,7 @@ const FARTHEST: f64 = 5.0;
 /// Fewer of them make percentiles of CLs wrong.
 const FIRST_EXTREME: f64 = 10.0;
 
-/// CLb of the observed limit, which is not known in advance.
+/// CLb of the observed limit, until toys have shown it.
 const OBSERVED_CLB: f64 = 0.5;
 
 /// The number of toys of the alternative hypothesis for each of the tested one: if only the
@@ -273,7 +273,12 @@ impl<L: DataLikelihood + Clone + Sync> LimitSolver<'_, L> {
         }
         loop {
             let estimates = self.estimates(band);
+            let clb = self.observed_clb(&limit).filter(|_| band.is_none() && !self.is_clsb());
+            if let Some((clb, error)) = clb {
+                limit.search.set_level(level * clb, error);
+            }
             limit.search.update(&estimates);
+            let first = clb.map_or(first, |(clb, _)| self.toys_for(clb).max(first));
             let wanted = limit.search.wanted(&estimates, limit.tolerance(self.settings.tolerance), first);
             if wanted.is_empty() || self.points.is_cut_short {
                 break;
@@ -290,8 +295,31 @@ impl<L: DataLikelihood + Clone + Sync> LimitSolver<'_, L> {
 
     /// Returns the number of toys of the tested hypothesis in the first round at a value.
     fn first_toys(&self, band: Option<usize>) -> u64 {
-        let clb = band.map_or(OBSERVED_CLB, |i| upper_tail(-BAND[i]));
+        self.toys_for(band.map_or(OBSERVED_CLB, clb_of_band))
+    }
+
+    fn toys_for(&self, clb: f64) -> u64 {
         (FIRST_EXTREME / (self.settings.level * clb)).ceil() as u64
+    }
+
+    /// Returns CLb of the data near the limit and its relative error, from the toys of all points
+    /// there: it hardly depends on the tested value.
+    fn observed_clb(&self, limit: &LimitSearch) -> Option<(f64, f64)> {
+        let x = limit.search.x;
+        let near = (0..self.points.points.len()).filter(|index| {
+            let value = self.points.points[*index].values[0].1;
+            (0.5 * x..=2.0 * x).contains(&value)
+        });
+        let estimates: Vec<Estimate> = near.filter_map(|index| self.binomial(index, 1)).collect();
+        smooth(&estimates, x, 2.0 / x)
+    }
+
+    /// Returns the fraction of toys of one hypothesis that are as extreme as the data.
+    fn binomial(&self, index: usize, which: usize) -> Option<Estimate> {
+        let (q, samples) = self.points.upper(index);
+        let ToyPValue { value, n_toys, .. } = p_value(&samples, which, q);
+        let x = self.points.points[index].values[0].1;
+        (n_toys > 0).then_some(Estimate { x, probability: value, trials: n_toys as f64 })
     }
 
     /// Returns whether a point has enough toys for a limit. A round shares its toys between two
@@ -321,20 +349,28 @@ impl<L: DataLikelihood + Clone + Sync> LimitSolver<'_, L> {
         self.settings.criterion == LimitCriterion::Clsb
     }
 
-    /// Returns the tail probabilities of every point, observed or expected.
+    /// Returns the tail probabilities of every point: CLs+b of the data, or what is expected.
     fn estimates(&self, band: Option<usize>) -> Vec<Estimate> {
-        let estimate = |(index, point): (usize, &TestedPoint)| {
-            let (observed, samples) = self.points.upper(index);
-            let (observed, expected) = samples.estimates(observed, self.is_clsb());
-            let TailEstimate { value, error } = band.map_or(observed, |i| expected[i]);
-            // The number of trials of a binomial probability with this error, which is never zero.
-            let p = value.max(error).min(0.5);
-            let trials = p * (1.0 - p) / (error * error);
-            let is_known = value.is_finite() && trials.is_finite();
-            is_known.then(|| Estimate { x: point.values[0].1, probability: value.min(1.0), trials })
-        };
-        let points = self.points.points.iter().enumerate();
-        points.filter(|(_, point)| self.is_usable(point, band)).filter_map(estimate).collect()
+        let usable = (0..self.points.points.len()).filter(|index| self.is_usable(&self.points.points[*index], band));
+        usable.filter_map(|index| band.map_or_else(|| self.binomial(index, 0), |i| self.expected(index, i))).collect()
+    }
+
+    /// Returns CLs or CLs+b expected at entry `i` of the band. Its weight is that of toys with the
+    /// level as CLs: errors that are computed from a fluctuation are small where it is low, and
+    /// would pull limits down.
+    fn expected(&self, index: usize, i: usize) -> Option<Estimate> {
+        let (q, samples) = self.points.upper(index);
+        let (_, expected) = samples.estimates(q, self.is_clsb());
+        let [n_tested, n_alternative] = [0, 1].map(|which| samples.values[which].len() as f64);
+        let (level, clb) = (self.settings.level, clb_of_band(i));
+        let clsb = if self.is_clsb() { level } else { level * clb };
+        // By how much ln CLs+b changes with ln CLb where the threshold is a percentile of toys.
+        let response = hazard(clsb) / hazard(clb);
+        let variance = (1.0 - clsb) / (n_tested * clsb) + response * response * (1.0 - clb) / (n_alternative * clb);
+        let trials = (1.0 - level) / (level * variance);
+        let is_known = expected[i].value.is_finite() && trials > 0.0;
+        let x = self.points.points[index].values[0].1;
+        is_known.then(|| Estimate { x, probability: expected[i].value.min(1.0), trials })
     }
 
     fn point(&self, index: usize) -> ToyLimitPoint {
@@ -356,7 +392,9 @@ impl<L: DataLikelihood + Clone + Sync> LimitSolver<'_, L> {
 
     fn report(self, is_complete: bool) -> ToyLimit {
         let ToyLimitSettings { poi, level, statistic, criterion, tolerance, seed, aux, .. } = self.settings;
-        let found = |band: Option<usize>| self.limits.iter().find(|limit| limit.band == band);
+        // What is anywhere between the ends of the search is no limit.
+        let found =
+            |band: Option<usize>| self.limits.iter().find(|limit| limit.band == band && limit.search.is_found());
         let values = |of: fn(&LimitSearch) -> f64| std::array::from_fn(|i| found(Some(i)).map(of));
         let n_toys = [0, 1].map(|which| self.points.points.iter().map(|point| point.n_toys()[which]).sum());
         let n_failed = self.points.points.iter().map(TestedPoint::n_failed).sum();
@@ -384,8 +422,11 @@ impl<L: DataLikelihood + Clone + Sync> LimitSolver<'_, L> {
                 imprecise.join(", ")
             ));
         }
-        let is_near = |limit: &LimitSearch| limit.search.x + 3.0 * limit.search.error > range[1];
-        if self.limits.iter().any(is_near) {
+        let is_beyond = |limit: &LimitSearch| {
+            let is_near = limit.search.is_found() && limit.search.x + 3.0 * limit.search.error > range[1];
+            is_near || limit.search.is_beyond(range[1])
+        };
+        if self.limits.iter().any(is_beyond) {
             let name = &model.parameters.names[poi];
             warnings.push(format!("a limit is near the end of the range of `{name}`, {}, or beyond it", range[1]));
         }
@@ -422,6 +463,17 @@ impl<L: DataLikelihood + Clone + Sync> LimitSolver<'_, L> {
             tested,
         }
     }
+}
+
+/// Returns CLb of entry `i` of the band.
+fn clb_of_band(i: usize) -> f64 {
+    upper_tail(-BAND[i])
+}
+
+/// Returns the normal density over the upper tail where that is `p`.
+fn hazard(p: f64) -> f64 {
+    let z = significance(p);
+    (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt() / p
 }
 
 fn p_value(samples: &StatisticSamples, which: usize, observed: f64) -> ToyPValue {

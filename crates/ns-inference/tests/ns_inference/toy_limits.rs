@@ -85,6 +85,28 @@ fn limits_of_counts_match_exact_sums() {
     }
 }
 
+/// The errors are those of repeated searches, also where CLb is small and few toys show it.
+#[test]
+fn errors_of_limits_are_those_of_repeated_searches() {
+    let (s, b, n_seeds) = (5.0, 50.0, 40);
+    for (n, tolerance) in [(40_u32, 0.06), (50, 0.06)] {
+        let model = counting(s, b, f64::from(n));
+        let exact = fall(0.05, [0.0, 100.0], |mu| at_most(n, mu * s + b) / at_most(n, b));
+        let (mut sum, mut sum_of_squares) = (0.0, 0.0);
+        for seed in 0..n_seeds {
+            let found =
+                find(&model, ToyLimitSettings { seed, ..settings(LimitCriterion::Cls, tolerance) }, &threads(2));
+            assert!(found.converged, "{:?}", found.warnings);
+            let pull = (found.observed.expect("a limit") - exact) / found.observed_error.expect("its error");
+            sum += pull;
+            sum_of_squares += pull * pull;
+        }
+        let (mean, rms) = (sum / n_seeds as f64, (sum_of_squares / n_seeds as f64).sqrt());
+        println!("{n}: {exact}, pulls of mean {mean:.2} and rms {rms:.2}");
+        assert!(mean.abs() < 0.5 && (0.7..1.3).contains(&rms), "{n}: pulls of mean {mean} and rms {rms}");
+    }
+}
+
 /// The counts at -2 … +2 standard deviations are quantiles of the background.
 #[test]
 fn expected_limits_of_counts_match_exact_sums() {
@@ -135,6 +157,20 @@ fn a_limit_beyond_the_range_is_not_found() {
     let found = find(&model, ToyLimitSettings { max_toys: 20_000, ..settings(LimitCriterion::Cls, 0.01) }, &threads(2));
     assert!(!found.converged && found.n_failed == 0, "{found:?}");
     assert!(found.warnings.iter().any(|text| text.contains("near the end of the range")), "{:?}", found.warnings);
+}
+
+/// With 70 counts where 100 are expected, CLs+b is below the level for every signal.
+#[test]
+fn where_every_value_is_excluded_there_is_no_limit() {
+    for lowest in [0.0, -10.0] {
+        let samples = vec![sample("signal", &[10.0], &[("mu", NormFactor)]), sample("background", &[100.0], &[])];
+        let model = small::model(vec![region("channel", samples, &[70.0])], vec![declared("mu", 1.0, [lowest, 10.0])]);
+        let wanted = ToyLimitSettings { max_toys: 20_000, ..settings(LimitCriterion::Clsb, 0.05) };
+        let found = find(&model, wanted, &threads(2));
+        println!("{lowest}: {:?} {:?} {:?}", found.observed, found.observed_error, found.warnings);
+        assert!(found.observed.is_none() && !found.converged, "{found:?}");
+        assert!(!found.warnings.iter().any(|text| text.contains("near the end of the range")), "{:?}", found.warnings);
+    }
 }
 
 #[test]
