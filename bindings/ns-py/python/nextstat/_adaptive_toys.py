@@ -59,7 +59,7 @@ def interval(
     cl : float
         Confidence level.
     tolerance : float
-        Throw toys until the Monte-Carlo error of each end is below so many standard deviations of
+        Throw toys until the Monte Carlo error of each end is below so many standard deviations of
         the parameter.
     max_toys : int
         The largest number of toys.
@@ -127,7 +127,7 @@ def region(
     cl : sequence of float
         Confidence levels of the contours.
     tolerance : float
-        Throw toys until the Monte-Carlo error of the p-values next to a contour moves it by less
+        Throw toys until the Monte Carlo error of the p-values next to a contour moves it by less
         than so many standard deviations.
     max_toys : int
         The largest number of toys.
@@ -200,7 +200,7 @@ def upper_limit_toys(
     expected : bool
         Whether expected limits are wanted, too; they take more toys.
     tolerance : float
-        Throw toys until the Monte-Carlo error of the observed and of the median expected limit is
+        Throw toys until the Monte Carlo error of the observed and of the median expected limit is
         below so many times the limit; 2.5 and 5 times as much at 1 and 2 standard deviations.
     max_toys : int
         The largest number of toys.
@@ -266,7 +266,7 @@ def significance_toys(
     Parameters
     ----------
     tolerance : float
-        Throw toys until the Monte-Carlo error of the p-value is below so many times the p-value.
+        Throw toys until the Monte Carlo error of the p-value is below so many times the p-value.
     max_toys : int
         The largest number of toys.
     aux : ``"fluctuated"`` or ``"fixed"``

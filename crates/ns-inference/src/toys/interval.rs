@@ -102,11 +102,13 @@ pub struct IntervalSettings {
 /// One end of an accepted region.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct IntervalEnd {
-    /// The value; `None` if there is no end on this side.
+    /// The value; `None` if there is no end on this side, or if no tested value is beyond it.
     pub value: Option<f64>,
-    /// Its Monte Carlo error; `None` at an end of the parameter's range, which is exact.
+    /// Its Monte Carlo error; `None` at an end of the parameter's range, which has none. Whether
+    /// the region reaches it is certain only if the interval converged.
     pub error: Option<f64>,
-    /// Whether the region ends because the range of the parameter does.
+    /// Whether the region ends because the range of the parameter does, whose end was tested and
+    /// is accepted.
     pub at_bound: bool,
 }
 
@@ -201,6 +203,17 @@ pub fn interval<L: DataLikelihood + Clone + Sync>(
         Err(Stop::Toys(error)) => return Err(error),
     };
     Ok(solver.report(is_complete))
+}
+
+/// What toys say about the end of the range, if the outermost region has no other end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RangeEnd {
+    /// They accept it.
+    Accepted,
+    /// They accept it, but not significantly.
+    Undecided,
+    /// Nothing: values short of it are the last ones with toys.
+    Untested,
 }
 
 /// One side of the best fit. Distances from it count outwards.
@@ -369,7 +382,11 @@ impl<'a, L: DataLikelihood + Clone + Sync> IntervalSolver<'a, L> {
             if self.points.is_cut_short {
                 break;
             }
-            let next = self.add(k, (OUTWARDS * distance).min(limit))?;
+            let next = (OUTWARDS * distance).min(limit);
+            if next.is_nan() || next <= distance {
+                break;
+            }
+            let next = self.add(k, next)?;
             self.throw(k, &[(next, n_toys)])?;
         }
         let far = self.far_values(k);
@@ -384,7 +401,7 @@ impl<'a, L: DataLikelihood + Clone + Sync> IntervalSolver<'a, L> {
         let Side { asymptotic: Some(end), limit, height, ref points, .. } = self.sides[k] else { return Vec::new() };
         let Some(&(last, _)) = points.last() else { return Vec::new() };
         let farthest = limit.min(FARTHEST * end);
-        let next = |d: &f64| Some(FAR_RATIO * d).filter(|d| *d <= farthest);
+        let next = |d: &f64| Some(FAR_RATIO * d).filter(|next| next > d && *next <= farthest);
         let distances: Vec<f64> = std::iter::successors(next(&last), next).collect();
         let mut is_wanted = vec![false; distances.len()];
         for (i, distance) in distances.iter().enumerate() {
@@ -466,7 +483,8 @@ impl<'a, L: DataLikelihood + Clone + Sync> IntervalSolver<'a, L> {
             let (tolerance, estimates) = (self.settings.tolerance * side.unit(), self.estimates(k));
             for end in &side.ends {
                 let places = end.search.wanted(&end.turned(&estimates), tolerance, self.first_toys(k));
-                wanted.extend(places.into_iter().map(|(x, n_toys)| (k, x.abs(), n_toys)));
+                let places = places.into_iter().filter(|(x, n_toys)| x.is_finite() && *n_toys > 0);
+                wanted.extend(places.map(|(x, n_toys)| (k, x.abs(), n_toys)));
             }
         }
         if wanted.is_empty() || self.points.is_cut_short {
@@ -495,11 +513,53 @@ impl<'a, L: DataLikelihood + Clone + Sync> IntervalSolver<'a, L> {
             IntervalEnd { value: Some(value), error: Some(end.search.error), at_bound: false }
         };
         let mut ends: Vec<IntervalEnd> = side.ends.iter().map(end).collect();
-        if side.accepts_best == ends.len().is_multiple_of(2) {
-            let value = Some(self.value(k, side.limit)).filter(|value| value.is_finite());
-            ends.push(IntervalEnd { value, error: None, at_bound: true });
-        }
+        ends.extend(self.range_end(k).map(|end| {
+            let at_bound = end != RangeEnd::Untested;
+            IntervalEnd { value: at_bound.then(|| self.value(k, side.limit)), error: None, at_bound }
+        }));
         ends
+    }
+
+    /// Returns what is known of the end of the range on side `k`; `None` if the outermost region
+    /// ends before.
+    fn range_end(&self, k: usize) -> Option<RangeEnd> {
+        let side = &self.sides[k];
+        if side.accepts_best != side.ends.len().is_multiple_of(2) {
+            return None;
+        }
+        if side.points.is_empty() && side.limit <= 0.0 {
+            // A test of both tails accepts the best fit.
+            return Some(RangeEnd::Accepted);
+        }
+        let last = self.estimates(k).pop().filter(|last| last.x >= side.limit);
+        Some(match last.map(|last| last.side(side.level)) {
+            None => RangeEnd::Untested,
+            Some(Some(true)) => RangeEnd::Accepted,
+            Some(_) => RangeEnd::Undecided,
+        })
+    }
+
+    /// Returns a warning for each end of the range that may or may not be accepted.
+    fn unclear_ends(&self) -> Vec<String> {
+        let sides = (0..self.sides.len()).filter(|_| self.has_ends);
+        let warning = |k: usize| {
+            let name = if self.sides[k].sign > 0.0 { "upper" } else { "lower" };
+            let bound = self.value(k, self.sides[k].limit);
+            match self.range_end(k)? {
+                RangeEnd::Accepted => None,
+                RangeEnd::Undecided => {
+                    Some(format!("toys accept {bound}, the {name} end of the range, but not significantly"))
+                }
+                RangeEnd::Untested => Some(match self.estimates(k).last() {
+                    Some(last) => {
+                        let last = self.value(k, last.x);
+                        format!("the {name} end is unknown: {last} is accepted, and no value beyond it was tested")
+                    }
+                    None => format!("the {name} end is unknown: no value on that side was tested"),
+                }),
+            }
+        };
+        sides.filter_map(warning).collect()
     }
 
     /// Returns the accepted regions, ascending.
@@ -532,6 +592,7 @@ impl<'a, L: DataLikelihood + Clone + Sync> IntervalSolver<'a, L> {
         let domain = self.points.profiler.domain();
         let is_known = |side: &Side| side.ends.iter().all(|end| end.search.error <= tolerance * side.unit());
         let is_precise = !self.is_scan_cut_short && self.sides.iter().all(is_known);
+        let unclear = self.unclear_ends();
         let n_failed = self.points.points.iter().map(TestedPoint::n_failed).sum();
         let point = |k: usize, &(_, index): &(f64, usize)| IntervalPoint {
             value: self.points.points[index].values[0].1,
@@ -555,15 +616,22 @@ impl<'a, L: DataLikelihood + Clone + Sync> IntervalSolver<'a, L> {
             seed,
             n_toys: self.points.jobs.n_thrown,
             n_failed,
-            converged: is_complete && is_precise && n_failed == 0,
+            converged: is_complete && is_precise && unclear.is_empty() && n_failed == 0,
             is_complete,
-            warnings: self.warnings(&regions, is_complete, is_precise, n_failed),
+            warnings: self.warnings(&regions, is_complete, is_precise, n_failed, unclear),
             regions,
             tested,
         }
     }
 
-    fn warnings(&self, regions: &[AcceptedRegion], is_complete: bool, is_precise: bool, n_failed: u64) -> Vec<String> {
+    fn warnings(
+        &self,
+        regions: &[AcceptedRegion],
+        is_complete: bool,
+        is_precise: bool,
+        n_failed: u64,
+        unclear: Vec<String>,
+    ) -> Vec<String> {
         let IntervalSettings { tolerance, max_toys, .. } = self.settings;
         let n_toys = self.points.jobs.n_thrown;
         let mut warnings = Vec::new();
@@ -574,6 +642,7 @@ impl<'a, L: DataLikelihood + Clone + Sync> IntervalSolver<'a, L> {
                 "the error of an end is above {tolerance} standard deviations after {n_toys} of at most {max_toys} toys"
             ));
         }
+        warnings.extend(unclear);
         match regions {
             [] if !is_complete => {}
             [] => warnings.push("the test excludes every value, so the interval is empty".to_owned()),

@@ -150,10 +150,8 @@ impl<L: DataLikelihood + Clone + Sync> RegionSolver<'_, L> {
     fn solve(&mut self) -> Result<(), Unfinished> {
         let first = self.first_toys();
         let search = self.search();
-        let smallest = self.smallest_level();
-        let is_near = |index: usize| chi_squared::upper_tail(self.points.observed(index), 2.0) > FAR * smallest;
-        let mut wanted: Vec<(usize, u64)> =
-            self.grid.iter().flatten().copied().filter(|index| is_near(*index)).map(|index| (index, first)).collect();
+        let near = self.grid.iter().flatten().copied().filter(|index| self.is_near(*index));
+        let mut wanted: Vec<(usize, u64)> = near.map(|index| (index, first)).collect();
         while !wanted.is_empty() {
             let more = |&(index, n): &(usize, u64)| MoreToys { index, which: 0, search, n_toys: n };
             let jobs: Vec<MoreToys> = wanted.iter().map(more).collect();
@@ -164,6 +162,11 @@ impl<L: DataLikelihood + Clone + Sync> RegionSolver<'_, L> {
             wanted = self.wanted();
         }
         Ok(())
+    }
+
+    /// Returns whether asymptotic formulas do not exclude a point by far.
+    fn is_near(&self, index: usize) -> bool {
+        chi_squared::upper_tail(self.points.observed(index), 2.0) > FAR * self.smallest_level()
     }
 
     fn smallest_level(&self) -> f64 {
@@ -265,7 +268,10 @@ impl<L: DataLikelihood + Clone + Sync> RegionSolver<'_, L> {
             .collect();
         let (n_toys, n_failed) =
             (self.points.jobs.n_thrown, self.points.points.iter().map(TestedPoint::n_failed).sum::<u64>());
-        let is_precise = !is_complete || self.wanted().is_empty();
+        let has_p_value = |index: usize| self.p_value(index).is_some_and(|p| p.n_toys > 0);
+        let near = self.grid.iter().flatten().copied().filter(|index| self.is_near(*index));
+        let n_untested = near.filter(|index| !has_p_value(*index)).count();
+        let is_precise = !is_complete || (n_untested == 0 && !self.points.is_cut_short && self.wanted().is_empty());
         let n_missing = points.iter().filter(|point| point.t.is_none()).count();
         let mut warnings = Vec::new();
         if !is_complete {
@@ -274,6 +280,12 @@ impl<L: DataLikelihood + Clone + Sync> RegionSolver<'_, L> {
         if !is_precise {
             warnings.push(format!(
                 "points next to a contour have errors above {tolerance} standard deviations after {n_toys} of at most {max_toys} toys"
+            ));
+        }
+        if n_untested > 0 && is_complete {
+            warnings.push(format!(
+                "{n_untested} of {} points have no p-value, although asymptotic formulas do not exclude them by far",
+                points.len()
             ));
         }
         if n_missing > 0 && is_complete {

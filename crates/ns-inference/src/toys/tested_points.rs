@@ -61,6 +61,25 @@ pub(super) struct MoreToys {
     pub(super) n_toys: u64,
 }
 
+/// Returns `wanted`, or if their sum is above `left` shares of `left` that are proportional to them
+/// to within 1.
+fn shares(wanted: &[u64], left: u64) -> Vec<u64> {
+    let (total, left) = (wanted.iter().map(|n| u128::from(*n)).sum::<u128>(), u128::from(left));
+    if total <= left {
+        return wanted.to_vec();
+    }
+    // A share is less than what is wanted because `left` is less than the sum.
+    let mut shares: Vec<u64> = wanted.iter().map(|n| (u128::from(*n) * left / total) as u64).collect();
+    let mut rest = left - shares.iter().map(|n| u128::from(*n)).sum::<u128>();
+    for (share, _) in shares.iter_mut().zip(wanted).filter(|(_, wanted)| **wanted > 0) {
+        if rest == 0 {
+            break;
+        }
+        (*share, rest) = (*share + 1, rest - 1);
+    }
+    shares
+}
+
 fn signed(t: f64, mu_hat: f64, mu: f64) -> f64 {
     if mu_hat < mu { -t } else { t }
 }
@@ -165,13 +184,13 @@ impl<'a, L: DataLikelihood + Clone + Sync> TestedPoints<'a, L> {
         self.alternative.as_ref().map(|hypothesis| self.jobs.search(hypothesis))
     }
 
-    /// Throws and tests the toys `wanted`, or the same fraction of each if fewer are left.
+    /// Throws and tests the toys `wanted`, or about the same fraction of each if fewer are left.
     pub(super) fn throw(&mut self, wanted: &[MoreToys]) -> Result<(), Unfinished> {
-        let (total, left) = (wanted.iter().map(|more| more.n_toys).sum::<u64>(), self.jobs.left());
-        let fraction = if total > left { left as f64 / total as f64 } else { 1.0 };
-        let limited = |more: &MoreToys| MoreToys { n_toys: (fraction * more.n_toys as f64) as u64, ..*more };
-        let wanted: Vec<MoreToys> = wanted.iter().map(limited).filter(|more| more.n_toys > 0).collect();
-        self.is_cut_short |= fraction < 1.0;
+        let numbers: Vec<u64> = wanted.iter().map(|more| more.n_toys).collect();
+        let shares = shares(&numbers, self.jobs.left());
+        self.is_cut_short |= shares != numbers;
+        let limited = wanted.iter().zip(shares).map(|(more, n_toys)| MoreToys { n_toys, ..*more });
+        let wanted: Vec<MoreToys> = limited.filter(|more| more.n_toys > 0).collect();
         let job = |&MoreToys { index, which, search, n_toys }: &MoreToys| {
             let TestedPoint { hypothesis, values, .. } = &self.points[index];
             let hypothesis = self.alternative.as_ref().filter(|_| which == 1).unwrap_or(hypothesis);
@@ -235,5 +254,20 @@ impl<'a, L: DataLikelihood + Clone + Sync> TestedPoints<'a, L> {
         let runs = toys.chunk_by(is_same).filter(|run| run[0].abs() > SAME);
         // One toy has always a value of its own.
         runs.map(|run| run.len() - 1).max().unwrap_or(0) as f64 / toys.len().max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shares;
+
+    #[test]
+    fn shares_use_up_what_is_left() {
+        assert_eq!(shares(&[3, 0, 4], 7), [3, 0, 4]);
+        assert_eq!(shares(&[200, 0, 200, 200], 2), [1, 0, 1, 0]);
+        assert_eq!(shares(&[100, 300], 10), [3, 7]);
+        assert_eq!(shares(&[5, 5], 0), [0, 0]);
+        // The sum is above the largest number of 64 bits.
+        assert_eq!(shares(&[u64::MAX; 4], 10), [3, 3, 2, 2]);
     }
 }

@@ -227,11 +227,15 @@ fn p_values_of_regions_agree_with_asymptotic_formulas_at_large_counts() {
         aux: AuxTreatment::Fluctuated,
     };
     let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
-    let mut find = |run: &ToyRun<'_>| {
-        region_by_toys(&mut Problem::new(&model, &mut likelihood, &options), &wanted, run)
+    let mut find = |wanted: &RegionSettings, run: &ToyRun<'_>| {
+        region_by_toys(&mut Problem::new(&model, &mut likelihood, &options), wanted, run)
             .expect("the data can be fitted")
     };
-    let found = find(&threads(2));
+    let few = RegionSettings { max_toys: 10, ..wanted.clone() };
+    let found = find(&few, &threads(1));
+    assert!(!found.converged && found.is_complete && found.n_toys == 10, "{found:?}");
+    assert!(found.warnings.iter().any(|text| text.contains("points have no p-value")), "{:?}", found.warnings);
+    let found = find(&wanted, &threads(2));
     assert!(found.converged && found.warnings.is_empty(), "{:?}", found.warnings);
     let (mut sum, mut n_tested) = (0.0, 0.0);
     for point in &found.points {
@@ -246,7 +250,7 @@ fn p_values_of_regions_agree_with_asymptotic_formulas_at_large_counts() {
         (sum, n_tested) = (sum + pull.min(4.0).powi(2), n_tested + 1.0);
     }
     assert!(n_tested > 15.0 && sum / n_tested < 2.0, "{sum} for {n_tested}");
-    assert_eq!(found, find(&threads(1)));
+    assert_eq!(found, find(&wanted, &threads(1)));
 }
 
 #[test]
@@ -265,4 +269,21 @@ fn a_run_that_may_not_throw_enough_toys_says_so() {
     let found = find(&ON_OFF[0].model(), wanted, &threads(1));
     assert!(!found.converged && found.is_complete && found.n_toys <= 3000);
     assert!(found.warnings[0].starts_with("the error of an end is above 0.001"), "{:?}", found.warnings);
+}
+
+#[test]
+fn an_end_of_the_range_that_toys_do_not_clearly_accept_is_not_given_as_certain() {
+    let model = ON_OFF[0].model();
+    // No value near the best fit is excluded, and no other is tested.
+    let wanted = IntervalSettings { cl: 1e-9, ..settings(Construction::FeldmanCousins, 0.1) };
+    let found = find(&model, wanted, &threads(2));
+    let end = found.upper.expect("the best fit is accepted");
+    assert!(end.value.is_none() && !end.at_bound && !found.converged, "{found:?}");
+    assert!(found.warnings.iter().any(|text| text.starts_with("the upper end is unknown")), "{:?}", found.warnings);
+    // p is 0.16 at the bound, and a few hundred toys do not tell it from 0.14.
+    let wanted = IntervalSettings { cl: 0.86, max_toys: 4000, ..settings(Construction::FeldmanCousins, 0.3) };
+    let found = find(&counting(100.0, 1e4, 1e4 + 100.0), wanted, &threads(2));
+    assert!(found.lower.is_some_and(|end| end.at_bound) && !found.converged, "{found:?}");
+    let says_so = |text: &String| text.contains("the lower end of the range, but not significantly");
+    assert!(found.warnings.iter().any(says_so), "{:?}", found.warnings);
 }

@@ -22,8 +22,9 @@ class IntervalResult(Result):
     Attributes
     ----------
     lower, upper : dict or None
-        The lowest and the highest end: its `value`, its Monte-Carlo `error`, and whether it is
-        `at_bound` of the range. None if no value is accepted.
+        The lowest and the highest end: its `value`, its Monte Carlo `error`, and whether it is
+        `at_bound` of the range. A `value` of None is an end that is not known or not there. None if
+        no value is accepted.
     regions : tuple of dict
         The accepted regions, each with `lower` and `upper`; several if values between them are
         excluded.
@@ -127,7 +128,7 @@ class ToyLimitResult(Result):
     Attributes
     ----------
     observed, observed_error : float or None
-        The limit and its Monte-Carlo error.
+        The limit and its Monte Carlo error.
     expected, expected_errors : tuple of float or None
         At -2, -1, 0, +1, +2 standard deviations of the background, with their errors; None if they
         were not asked for.
@@ -192,7 +193,7 @@ class ToySignificanceResult(Result):
     Attributes
     ----------
     Z_obs, Z_obs_error : float or None
-        The significance and its Monte-Carlo error; None if no toy is as extreme as the data.
+        The significance and its Monte Carlo error; None if no toy is as extreme as the data.
     Z_obs_lower : float
         A lower bound on it at 95 % confidence level.
     p0_obs, p0_obs_error : float
