@@ -3,8 +3,9 @@
 
 use crate::answer::Document;
 use crate::document::to_document;
-use crate::error::{Procedure, SettingsError, ValuesProblem};
+use crate::error::{Procedure, Setting, SettingsError, ValuesProblem};
 use crate::exclusion::{Contour, region_of};
+use crate::settings::index_of;
 use crate::toys::{FIXED_AUX, ToyOptions};
 use crate::{Analysis, Answer, Error};
 use ns_inference::monitor::Monitor;
@@ -55,14 +56,12 @@ impl Analysis {
     /// Finds a confidence interval of the parameter of interest by toys.
     ///
     /// # Errors
-    /// No parameter of interest, or a fixed one; a confidence level outside 0 to 1; a tolerance
-    /// that is not positive; a device that is not available or fails; fits to the data that do not
-    /// converge; too little memory.
+    /// No parameter of interest, or a fixed one; a confidence level outside 0 to 1 or too near to
+    /// 0; a tolerance that is not positive; a device that is not available or fails; fits to the
+    /// data that do not converge; too little memory.
     pub fn interval(&self, request: &IntervalRequest, monitor: &dyn Monitor) -> Result<Answer<ToyInterval>, Error> {
         let IntervalRequest { construction, cl, tolerance, max_toys, .. } = *request;
-        if !(0.0 < cl && cl < 1.0) {
-            return Err(SettingsError::BadLevel { level: cl }.into());
-        }
+        require_confidence(cl)?;
         if construction == Construction::Upper && cl <= 0.5 {
             return Err(SettingsError::LowConfidence { cl }.into());
         }
@@ -141,25 +140,18 @@ impl Analysis {
     /// Finds p-values on a grid of two parameters by toys, and the contours between them.
     ///
     /// # Errors
-    /// Unknown or fixed parameters, or one of them twice; values that do not ascend or are not
-    /// finite; a confidence level outside 0 to 1; a tolerance that is not positive; a device that
-    /// is not available or fails; a free fit that does not converge; too little memory.
+    /// Unknown or fixed parameters, or one of them twice; values that do not ascend, are not finite
+    /// or are outside the range of their parameter; a confidence level outside 0 to 1; a tolerance
+    /// that is not positive; a device that is not available or fails; a free fit that does not
+    /// converge; too little memory.
     pub fn region(&self, request: &RegionRequest, monitor: &dyn Monitor) -> Result<Answer<Region>, Error> {
         let RegionRequest { axes, cls, tolerance, max_toys, options } = request;
-        if let Some(&level) = cls.iter().find(|cl| !(0.0 < **cl && **cl < 1.0)) {
-            return Err(SettingsError::BadLevel { level }.into());
-        }
+        cls.iter().try_for_each(|cl| require_confidence(*cl))?;
         require_tolerance(*tolerance)?;
-        let [a, b] = axes.each_ref().map(|(name, _)| self.varied(Some(name), Procedure::Interval));
+        let [a, b] = axes.each_ref().map(|(name, values)| self.axis(name, values));
         let parameters = [a?, b?];
         if parameters[0] == parameters[1] {
-            let names = axes.iter().map(|(name, _)| name.clone()).collect();
-            return Err(SettingsError::NotScannable { names }.into());
-        }
-        for (_, values) in axes {
-            if values.len() < 2 || !values.is_sorted_by(|a, b| a < b) || !values.iter().all(|v| v.is_finite()) {
-                return Err(SettingsError::BadValues { problem: ValuesProblem::NotAscending }.into());
-            }
+            return Err(SettingsError::SetTwice { setting: Setting::Grid, name: axes[0].0.clone() }.into());
         }
         let settings = RegionSettings {
             parameters,
@@ -176,6 +168,23 @@ impl Analysis {
         toys.warnings.extend((options.aux == AuxTreatment::Fixed).then(|| FIXED_AUX.to_owned()));
         let contours = cls.iter().map(|cl| contours_of(&toys.points, *cl)).collect();
         self.answer(Region { toys, contours })
+    }
+}
+
+impl Analysis {
+    /// Returns the index of the parameter `name` of a grid, after a check of its values.
+    fn axis(&self, name: &str, values: &[f64]) -> Result<usize, SettingsError> {
+        let index = index_of(&self.model().parameters, Setting::Grid, name)?;
+        self.varied(Some(name), Procedure::Interval)?;
+        if values.len() < 2 || !values.is_sorted_by(|a, b| a < b) || !values.iter().all(|v| v.is_finite()) {
+            return Err(SettingsError::BadValues { problem: ValuesProblem::NotAscending });
+        }
+        let domain = self.domain();
+        let bounds = [domain.lower[index], domain.upper[index]];
+        match values.iter().find(|value| !(bounds[0]..=bounds[1]).contains(*value)) {
+            Some(&value) => Err(SettingsError::GridOutside { name: name.to_owned(), value, bounds }),
+            None => Ok(index),
+        }
     }
 }
 
@@ -203,6 +212,15 @@ impl Document for Region {
         let mut document = to_document(&answer.result.toys);
         document["contours"] = to_document(&answer.result.contours);
         document
+    }
+}
+
+/// Refuses a confidence level that is not one, or that no number of toys tells from 0.
+fn require_confidence(cl: f64) -> Result<(), SettingsError> {
+    match cl {
+        cl if !(0.0 < cl && cl < 1.0) => Err(SettingsError::BadLevel { level: cl }),
+        cl if 1.0 - cl == 1.0 => Err(SettingsError::NegligibleConfidence { cl }),
+        _ => Ok(()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::answer::Document;
 use crate::document::to_document;
-use crate::error::Procedure;
+use crate::error::{Procedure, SettingsError};
 use crate::hypothesis::LimitRequest;
 use crate::intervals::require_tolerance;
 use crate::toys::{FIXED_AUX, ToyOptions};
@@ -110,7 +110,7 @@ impl Analysis {
     /// Computes the significance of a discovery by toys of the background.
     ///
     /// # Errors
-    /// As [`Analysis::toy_limit`].
+    /// As [`Analysis::toy_limit`]; a range of the parameter of interest that does not contain 0.
     pub fn toy_significance(
         &self,
         request: &ToySignificanceRequest,
@@ -119,6 +119,12 @@ impl Analysis {
         let ToySignificanceRequest { tolerance, max_toys, .. } = *request;
         require_tolerance(tolerance)?;
         let poi = self.varied(None, Procedure::Significance)?;
+        let bounds = [self.domain().lower[poi], self.domain().upper[poi]];
+        if !(bounds[0]..=bounds[1]).contains(&0.0) {
+            // Minima of toys are sought in the range, and the tested value must be among them.
+            let name = self.model().parameters.names[poi].clone();
+            return Err(SettingsError::BackgroundOutside { name, bounds }.into());
+        }
         let (seed, aux) = (self.seed(), request.options.aux);
         let settings = ToySignificanceSettings { poi, tolerance, max_toys, seed, aux };
         let mut likelihood = self.likelihood()?;

@@ -156,6 +156,27 @@ pub enum SettingsError {
         /// The level.
         level: f64,
     },
+    /// A confidence level so small that 1 minus it is rounded to 1.
+    NegligibleConfidence {
+        /// The confidence level.
+        cl: f64,
+    },
+    /// A grid with a value outside the range of its parameter.
+    GridOutside {
+        /// The parameter.
+        name: String,
+        /// The value.
+        value: f64,
+        /// The ends of the range.
+        bounds: [f64; 2],
+    },
+    /// Toys of the background, which is outside the range of the parameter of interest.
+    BackgroundOutside {
+        /// The parameter.
+        name: String,
+        /// The ends of the range.
+        bounds: [f64; 2],
+    },
     /// An upper limit below the best fit.
     LowConfidence {
         /// The confidence level.
@@ -285,6 +306,14 @@ pub enum AtProblem {
     },
 }
 
+/// Returns how to give the parameter `name` another range.
+fn another_range(name: &str, face: Face) -> String {
+    face.either(
+        format!("`--bounds {name}=LO:HI` sets another range"),
+        format!("`bounds={{\"{name}\": (lo, hi)}}` sets another range"),
+    )
+}
+
 impl AtProblem {
     fn message(self, name: &str, face: Face) -> String {
         let [at, fixed] = [Setting::At, Setting::Fixed].map(|setting| setting.name(face));
@@ -304,10 +333,7 @@ impl AtProblem {
                 format!("name the parameter that the limits are on with `poi=`, and another one than `{name}` here"),
             )),
             Self::IsFixed => None,
-            Self::Outside { .. } => Some(face.either(
-                format!("`--bounds {name}=LO:HI` sets another range"),
-                format!("`bounds={{\"{name}\": (lo, hi)}}` sets another range"),
-            )),
+            Self::Outside { .. } => Some(another_range(name, face)),
         }
     }
 }
@@ -373,6 +399,18 @@ impl SettingsError {
             Self::BadValues { problem } => problem.to_string(),
             Self::NotAt { name, problem } => problem.message(name, face),
             Self::BadLevel { level } => format!("the level {level} is not between 0 and 1"),
+            Self::NegligibleConfidence { cl } => {
+                format!("the confidence level {cl} is too small: 1 minus it is rounded to 1")
+            }
+            Self::GridOutside { name, value, bounds: [lower, upper] } => {
+                let grid = named(&Setting::Grid);
+                format!("`{grid}` sets `{name}` to {value}, outside its range, {lower} to {upper}")
+            }
+            Self::BackgroundOutside { name, bounds: [lower, upper] } => {
+                format!(
+                    "the background is `{name}` = 0, outside its range, {lower} to {upper}, in which toys are fitted"
+                )
+            }
             Self::LowConfidence { cl } => {
                 format!("an upper limit needs a confidence level above 0.5, and {cl} is not")
             }
@@ -460,6 +498,9 @@ impl SettingsError {
             | Self::NotAt { .. }
             | Self::BadLevel { .. }
             | Self::BadTolerance { .. }
+            | Self::NegligibleConfidence { .. }
+            | Self::GridOutside { .. }
+            | Self::BackgroundOutside { .. }
             | Self::LowConfidence { .. }
             | Self::LevelIsConfidence { .. }
             | Self::NoSuchStatistic { .. }
@@ -563,6 +604,7 @@ impl Hint for SettingsError {
                 Some("errors fall with the root of the number of toys: 0.02 takes 4 times the toys of 0.04".to_owned())
             }
             Self::NotAt { name, problem } => problem.hint(name, face),
+            Self::GridOutside { name, .. } | Self::BackgroundOutside { name, .. } => Some(another_range(name, face)),
             Self::TwoGroups(_) => either(
                 "separate the patterns of one group by commas: `--group NAME=PATTERN,PATTERN`",
                 "give the patterns of one group as one list",

@@ -60,10 +60,10 @@ pub(crate) struct LimitArgs {
     at: Option<FixedValues>,
 
     #[command(flatten)]
-    toys: ToyLimitArgs,
+    patches: EveryPatchArgs,
 
     #[command(flatten)]
-    patches: EveryPatchArgs,
+    toys: ToyLimitArgs,
 
     #[command(flatten)]
     output: ResultArgs,
@@ -78,6 +78,7 @@ pub(crate) struct LimitArgs {
 /// How limits are found by toys.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Toys")]
+#[command(mut_arg("aux", |aux| aux.requires("toys")), mut_arg("batch", |batch| batch.requires("toys")))]
 struct ToyLimitArgs {
     /// Find the limits by toys instead of asymptotic formulas, each with its Monte Carlo error
     #[arg(long, conflicts_with_all = ["start", "at", "every_patch"])]
@@ -157,6 +158,9 @@ impl Command for LimitArgs {
             return toy_limits::limit(&analysis, &request, &self.output);
         }
         if self.patches.every_patch {
+            if self.device.name().is_some() {
+                return Err(nextstat::Error::OnCpuOnly { what: "a limit" }.into());
+            }
             let grid = GridArgs { setup: &self.setup, threads: &self.threads, output: &self.output };
             return grid.run(|analysis| analysis.every_poi(NonZeroUsize::MIN, |analysis| analysis.limit(&request)));
         }

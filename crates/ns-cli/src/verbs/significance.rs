@@ -44,6 +44,7 @@ pub(crate) struct SignificanceArgs {
 /// How a significance is found by toys.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Toys")]
+#[command(mut_arg("aux", |aux| aux.requires("toys")), mut_arg("batch", |batch| batch.requires("toys")))]
 struct ToySignificanceArgs {
     /// Find the observed significance by toys of the background, with its Monte Carlo error;
     /// `hypotest-toys --test-stat q0` has the expected one, too
