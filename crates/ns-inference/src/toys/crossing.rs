@@ -259,8 +259,8 @@ impl CrossingSearch {
     }
 }
 
-/// Fits a line to the probits of `estimates` around `center`, starting from `start`, whose slope is a
-/// constraint of weight `prior`; the slope is at least `least`. Estimates that scatter more than they
+/// Fits a line a + b (x - `center`) to the probits of `estimates`. It begins with `start`, whose b
+/// is a constraint of weight `prior`; b is at least `least`. Estimates that scatter more than they
 /// should belong to a curve, or to a step: the covariance is scaled by their χ².
 fn probit_line(estimates: &[Estimate], center: f64, start: &Line, prior: f64, least: f64) -> Line {
     let (mut a, mut b) = (start.a, start.b);
