@@ -1,10 +1,9 @@
 //! `replay TEXT [OPTION…] RECORDING…`: repeats recorded launches on an OpenCL device, with kernels
-//! that it compiles from TEXT, and compares what they write with the recordings.
+//! that it compiles from TEXT, and compares what they write with the recordings. A real may differ
+//! by 1e-12 in double precision and by 1e-5 in single precision, relative to the larger of 1 and
+//! its magnitude; NaN is equal to NaN.
 //!
 //! - `--scratch KERNEL=INDEX`: an argument that the kernel uses for itself, which is not compared.
-//! - `--tolerance KERNEL=VALUE`: the largest difference of a real, relative to the larger of 1 and
-//!   its magnitude; 1e-12 in double precision and 1e-5 in single precision unless given. NaN is
-//!   equal to NaN.
 //!
 //! The device is the first one, without its self-test, so that no launch but the recorded ones is
 //! made. Buffers that nothing had written before the launch are left as they are, so that a driver
@@ -45,7 +44,6 @@ struct Options {
     recordings: Vec<PathBuf>,
     /// Indices of arguments by kernel.
     scratch: HashMap<String, HashSet<usize>>,
-    tolerances: HashMap<String, f64>,
 }
 
 /// What is known of a kernel after its launches.
@@ -87,10 +85,6 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Options, Failure> 
             "--scratch" => {
                 let (kernel, index) = value()?;
                 options.scratch.entry(kernel).or_default().insert(index.parse()?);
-            }
-            "--tolerance" => {
-                let (kernel, tolerance) = value()?;
-                options.tolerances.insert(kernel, tolerance.parse()?);
             }
             _ => paths.push(PathBuf::from(word)),
         }
@@ -179,8 +173,7 @@ fn launch(device: &Device, kernel: Recorded, recording: &Recording) -> Result<Ha
 
 /// Compares what a launch wrote with what was recorded.
 fn compare(options: &Options, recording: &Recording, written: &HashMap<usize, Vec<u8>>, name: &str, tally: &mut Tally) {
-    let usual = if recording.real_bytes == 8 { 1e-12 } else { 1e-5 };
-    let tolerance = options.tolerances.get(&recording.kernel).copied().unwrap_or(usual);
+    let tolerance = if recording.real_bytes == 8 { 1e-12 } else { 1e-5 };
     let scratch = options.scratch.get(&recording.kernel);
     for (index, argument) in recording.arguments.iter().enumerate() {
         let Argument::Written { after, .. } = argument else { continue };
