@@ -9,6 +9,11 @@ use std::f64::consts::{FRAC_1_SQRT_2, LN_2, TAU};
 /// Beyond this z the logarithm of the tail comes from a continued fraction.
 const FAR: f64 = 10.0;
 
+/// Returns the density of the normal distribution at `z`.
+pub(crate) fn density(z: f64) -> f64 {
+    (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt()
+}
+
 /// Returns Q(z) = 1 - Φ(z), the probability of more than `z` standard deviations: the p-value of a
 /// significance.
 ///

@@ -8,7 +8,7 @@
 //! are followed. Probabilities of a few discrete outcomes have steps: there the crossing is only
 //! bracketed.
 
-use crate::normal::{significance, upper_tail};
+use crate::normal::{density, significance, upper_tail};
 use ns_core::poisson::half_deviance;
 
 /// The number of iterations of a probit fit, each of which is a weighted linear one.
@@ -137,7 +137,7 @@ impl CrossingSearch {
     /// place.
     fn probability_error(&self, tolerance: f64) -> f64 {
         let z = significance(self.level);
-        tolerance * self.derivative * normal_density(z)
+        tolerance * self.derivative * density(z)
     }
 
     /// Returns whether the place with the higher probability is `x`.
@@ -171,7 +171,7 @@ impl CrossingSearch {
         let line = self.fit(&window);
         let offset = (significance(self.level) - line.a) / line.b;
         let [aa, ab, bb] = line.covariance;
-        let of_level = self.level_error * self.level / normal_density(significance(self.level));
+        let of_level = self.level_error * self.level / density(significance(self.level));
         let error = (aa + 2.0 * offset * ab + offset * offset * bb).max(0.0).sqrt().hypot(of_level) / line.b;
         let found = self.x + offset;
         let inside = found.clamp(self.bracket[0] + 0.1 * width, self.bracket[1] - 0.1 * width);
@@ -214,9 +214,7 @@ impl CrossingSearch {
     /// Fits a line to the probits of `window`, with the expected derivative as a weak constraint.
     fn fit(&self, window: &[Estimate]) -> Line {
         let start = Line { a: significance(self.level), b: self.derivative, covariance: [0.0; 3] };
-        let mut line = probit_line(window, self.x, &start, self.derivative.powi(-2), 0.05 * self.derivative);
-        line.b = line.b.max(0.05 * self.derivative);
-        line
+        probit_line(window, self.x, &start, self.derivative.powi(-2), 0.05 * self.derivative)
     }
 
     /// Returns the places at which more trials are worth most, and their numbers; `least` of them
@@ -272,9 +270,9 @@ fn probit_line(estimates: &[Estimate], center: f64, start: &Line, prior: f64, le
         for e in estimates {
             let x = e.x - center;
             let eta = (a + b * x).clamp(-5.0, 5.0);
-            let (p, density) = (upper_tail(eta), normal_density(eta));
-            let weight = e.trials * density * density / (p * (1.0 - p));
-            let z = eta - ((e.probability - p) / density).clamp(-3.0, 3.0);
+            let (p, height) = (upper_tail(eta), density(eta));
+            let weight = e.trials * height * height / (p * (1.0 - p));
+            let z = eta - ((e.probability - p) / height).clamp(-3.0, 3.0);
             chi_squared += e.trials * (e.probability - p).powi(2) / (p * (1.0 - p));
             w += weight;
             wx += weight * x;
@@ -303,12 +301,8 @@ pub(super) fn smooth(estimates: &[Estimate], x: f64, derivative: f64) -> Option<
     let start = Line { a: significance((k + 0.5) / (n + 1.0)), b: 0.0, covariance: [0.0; 3] };
     let line = probit_line(estimates, x, &start, (0.3 * derivative).powi(-2), -derivative);
     let p = upper_tail(line.a);
-    let error = normal_density(line.a) * line.covariance[0].max(0.0).sqrt();
+    let error = density(line.a) * line.covariance[0].max(0.0).sqrt();
     Some((p, error / p))
-}
-
-fn normal_density(x: f64) -> f64 {
-    (-0.5 * x * x).exp() / std::f64::consts::TAU.sqrt()
 }
 
 #[cfg(test)]

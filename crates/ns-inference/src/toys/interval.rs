@@ -14,7 +14,7 @@ use super::pilot::ToySearch;
 use super::run::ToyRun;
 use super::tested_points::{MoreToys, Tail, TestedPoint, TestedPoints, ToyBudget};
 use super::throw::{AuxTreatment, Ensemble, ToySource};
-use crate::normal::significance;
+use crate::normal::{density, significance};
 use crate::problem::Problem;
 use crate::result::PoiBestFit;
 use crate::root::{Root, RootInterval, increasing};
@@ -676,9 +676,4 @@ impl EndSearch {
         let turned = self.turned(estimates);
         self.search.update(&turned);
     }
-}
-
-/// Returns the density of the normal distribution.
-fn density(z: f64) -> f64 {
-    (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt()
 }

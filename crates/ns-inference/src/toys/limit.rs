@@ -15,7 +15,7 @@ use super::tested_points::{MoreToys, TestedPoint, TestedPoints, ToyBudget};
 use super::throw::{AuxTreatment, Ensemble, ToySource};
 use crate::asymptotic::BAND;
 use crate::limit::{LimitOptions, LimitResult, limit};
-use crate::normal::{significance, upper_tail};
+use crate::normal::{density, significance, upper_tail};
 use crate::problem::Problem;
 use crate::result::PoiBestFit;
 use crate::test_statistic::TestStatistic;
@@ -472,8 +472,7 @@ fn clb_of_band(i: usize) -> f64 {
 
 /// Returns the normal density over the upper tail where that is `p`.
 fn hazard(p: f64) -> f64 {
-    let z = significance(p);
-    (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt() / p
+    density(significance(p)) / p
 }
 
 fn p_value(samples: &StatisticSamples, which: usize, observed: f64) -> ToyPValue {

@@ -5,7 +5,7 @@ use super::hypotest::{HypotestSettings, ToyHypotest, ToysError};
 use super::p_value::ToyPValue;
 use super::run::{RunStatus, ToyRun};
 use super::throw::AuxTreatment;
-use crate::normal::significance;
+use crate::normal::{density, significance};
 use crate::problem::Problem;
 use crate::result::PoiBestFit;
 use crate::test_statistic::TestStatistic;
@@ -173,8 +173,7 @@ fn significance_of(p: &ToyPValue) -> (Option<f64>, Option<f64>) {
         return (None, None);
     }
     let z = significance(p.value);
-    let density = (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt();
-    let error = Some(p.error / density).filter(|error| error.is_finite());
+    let error = Some(p.error / density(z)).filter(|error| error.is_finite());
     (Some(z.max(0.0)), error)
 }
 
