@@ -29,7 +29,7 @@ use ns_translate::{
 };
 use serde_json::{Value, json};
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// A workspace to combine or to split, or a data card to join with others.
 #[derive(Debug, Clone, PartialEq)]
@@ -199,11 +199,7 @@ impl CombinationMap {
     pub fn load(source: &DocumentSource) -> Result<Self, DocumentError> {
         let map = CorrelationMap::from_bytes(&read_bytes(source)?, MapSyntax::of(source));
         let map = map.map_err(|error| DocumentError::from(error).in_file(&source.name()))?;
-        let folder = match source {
-            DocumentSource::Path(path) => path.parent().map(Path::to_owned).unwrap_or_default(),
-            DocumentSource::Stdin => PathBuf::new(),
-        };
-        Ok(Self { map, file: Some(file_name(source)), name: Some(source.name()), folder })
+        Ok(Self { map, file: Some(file_name(source)), name: Some(source.name()), folder: source.folder() })
     }
 
     /// Returns the files of the workspaces that the map names.

@@ -130,10 +130,7 @@ impl WorkspaceProvenance {
 
 /// Returns the name of a source, `-` for standard input.
 pub(crate) fn file_name(source: &DocumentSource) -> String {
-    match source {
-        DocumentSource::Path(path) => path.display().to_string(),
-        DocumentSource::Stdin => "-".to_owned(),
-    }
+    source.path().map_or("-".to_owned(), |path| path.display().to_string())
 }
 
 /// Where the data came from.

@@ -1,9 +1,10 @@
 //! Reads documents to workspaces and writes them back: pyhf JSON, HistFactory XML, HS3, data cards
 //! of Combine (read only), JSON patches, patch sets, digests and files of toys.
 //!
-//! [`load`] is the usual entry point: it reads a workspace from a file or standard input,
-//! compressed or not, and applies its patches. The result is an [`ns_core::spec::Workspace`], as
-//! written. Whether it makes a model is decided by [`ns_core::compile()`].
+//! [`load`] is the usual entry point: it reads a workspace from a file (on the disk or one of
+//! [`MemoryFiles`]) or standard input, compressed or not, and applies its patches. The result is an
+//! [`ns_core::spec::Workspace`], as written. Whether it makes a model is decided by
+//! [`ns_core::compile()`].
 //!
 //! ```
 //! use ns_translate::{DocumentSource, LoadRequest, full_message, load, pyhf};
@@ -60,7 +61,7 @@
 //! | documents | `digest`, `fits`, `kind` (how each is recognised), `number_table`, `points`, `toys` |
 //! | syntax | `xml`, `yaml`, then `json` |
 //! | bytes | `source`, `text` |
-//! | tools | `clip`, `hint`, `message`, `not_representable`, `place`, `whole_file` |
+//! | tools | `clip`, `hint`, `memory_files`, `message`, `not_representable`, `place`, `whole_file` |
 
 pub mod digest;
 pub mod patch;
@@ -83,6 +84,7 @@ mod hs3;
 mod json;
 mod kind;
 mod load;
+mod memory_files;
 mod message;
 mod not_representable;
 mod number_table;
@@ -113,6 +115,7 @@ pub use load::{
     JoinedCards, LoadRequest, LoadedWorkspace, WorkspaceText, join_cards, load, load_document, load_document_with,
     read_workspace_text, read_workspace_text_with, workspace_text,
 };
+pub use memory_files::MemoryFiles;
 pub use message::full_message;
 pub use not_representable::NotRepresentable;
 pub use number_table::{NumberTable, NumberTableError, read_number_table};

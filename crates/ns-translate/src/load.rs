@@ -1,6 +1,6 @@
 //! Loads the workspace that a user asks for: a document, patched by patches and a patch of a set.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ns_core::spec::Workspace;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use crate::kind::DocumentKind;
 use crate::patch::{self, Patch};
 use crate::patchset::{PatchSet, PatchSetError};
 use crate::pyhf;
-use crate::source::{DocumentSource, name_of, read_bytes};
+use crate::source::{DocumentSource, read_bytes};
 
 /// A workspace, and the patches to apply before it is read.
 #[derive(Debug, Clone, PartialEq)]
@@ -201,7 +201,7 @@ pub fn load_document_with(
     let bytes = converted.as_ref().map_or(bytes, bytes_as_pyhf);
     let mut document = pyhf::read_value(&bytes).map_err(|error| DocumentError::from(error).in_file(&name))?;
     if let Some((path, patch_name)) = &request.patchset {
-        apply_from_set(&mut document, &bytes, path, patch_name)?;
+        apply_from_set(&mut document, &bytes, &request.workspace.sibling(path), patch_name)?;
     }
     for source in &request.patches {
         apply_from(&mut document, source)?;
@@ -235,17 +235,17 @@ fn load_unpatched(
 fn apply_from_set(
     document: &mut Value,
     workspace_bytes: &[u8],
-    path: &Path,
+    source: &DocumentSource,
     patch_name: &str,
 ) -> Result<(), DocumentError> {
-    let set_bytes = read_bytes(&DocumentSource::Path(path.to_owned()))?;
+    let set_bytes = read_bytes(source)?;
     let mut apply = || -> Result<(), PatchSetError> {
         let set = PatchSet::from_bytes(&set_bytes)?;
         let patch = set.read(set.by_name(patch_name)?)?;
         set.require(workspace_bytes)?;
         Ok(patch::apply(document, &patch)?)
     };
-    apply().map_err(|error| DocumentError::from(error).in_file(&name_of(path)))
+    apply().map_err(|error| DocumentError::from(error).in_file(&source.name()))
 }
 
 fn apply_from(document: &mut Value, source: &DocumentSource) -> Result<(), DocumentError> {

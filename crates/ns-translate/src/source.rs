@@ -5,7 +5,12 @@ use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
+use std::sync::Arc;
+
 use ns_core::similar_name;
+use ns_root::{RootFile, RootFileError};
+
+use crate::memory_files::MemoryFiles;
 
 /// The largest size of a file in bytes. The largest published patch sets have some 100 MB.
 const SIZE_LIMIT: u64 = 4 << 30;
@@ -81,6 +86,13 @@ pub enum DocumentSource {
     Path(PathBuf),
     /// Standard input.
     Stdin,
+    /// A file in memory; the other files that it names are there, too.
+    Memory {
+        /// All files.
+        files: Arc<MemoryFiles>,
+        /// The path of this one.
+        path: PathBuf,
+    },
 }
 
 impl DocumentSource {
@@ -90,6 +102,66 @@ impl DocumentSource {
         match self {
             Self::Path(path) => name_of(path),
             Self::Stdin => "standard input".to_owned(),
+            Self::Memory { path, .. } => name_of(path),
+        }
+    }
+
+    /// Returns the file at `path` in memory.
+    #[must_use]
+    pub fn memory(files: Arc<MemoryFiles>, path: impl Into<PathBuf>) -> Self {
+        Self::Memory { files, path: path.into() }
+    }
+
+    /// Returns the path of a file, on the disk or in memory; `None` for standard input.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Path(path) | Self::Memory { path, .. } => Some(path),
+            Self::Stdin => None,
+        }
+    }
+
+    /// Returns the path of a file on the disk; `None` for every other source.
+    #[must_use]
+    pub fn path_on_disk(&self) -> Option<&Path> {
+        if let Self::Path(path) = self { Some(path) } else { None }
+    }
+
+    /// Returns the folder that relative names in the document start from: that of the file, and the
+    /// working directory for standard input.
+    #[must_use]
+    pub fn folder(&self) -> PathBuf {
+        self.path().and_then(Path::parent).map(Path::to_owned).unwrap_or_default()
+    }
+
+    /// Returns the file at `path` in memory if this one is there, and on the disk otherwise.
+    #[must_use]
+    pub fn sibling(&self, path: impl Into<PathBuf>) -> Self {
+        match self {
+            Self::Memory { files, .. } => Self::memory(Arc::clone(files), path),
+            Self::Path(_) | Self::Stdin => Self::Path(path.into()),
+        }
+    }
+
+    /// Returns `true` if the source is a file that exists.
+    #[must_use]
+    pub(crate) fn is_file(&self) -> bool {
+        match self {
+            Self::Path(path) => path.is_file(),
+            Self::Stdin => false,
+            Self::Memory { files, path } => files.get(path).is_some(),
+        }
+    }
+
+    /// Opens the ROOT file that the source is.
+    pub(crate) fn open_root(&self) -> Result<RootFile, RootFileError> {
+        match self {
+            Self::Path(path) => RootFile::open(path),
+            Self::Stdin => Err(RootFileError::Io(io::ErrorKind::Unsupported.into())),
+            Self::Memory { files, path } => match files.get(path) {
+                Some(bytes) => RootFile::from_bytes(bytes.to_vec()),
+                None => Err(RootFileError::Io(io::ErrorKind::NotFound.into())),
+            },
         }
     }
 }
@@ -120,7 +192,17 @@ pub fn read_bytes(source: &DocumentSource) -> Result<Vec<u8>, SourceError> {
             })
             .and_then(|file| read_from(file, &name, limits)),
         DocumentSource::Stdin => read_from(io::stdin().lock(), &name, limits),
+        DocumentSource::Memory { files, path } => match files.get(path) {
+            Some(bytes) => read_from(&bytes[..], &name, limits),
+            None => Err(absent_in_memory(files, path)),
+        },
     }
+}
+
+fn absent_in_memory(files: &MemoryFiles, path: &Path) -> SourceError {
+    let names: Vec<String> = files.iter().map(|(path, _)| path.display().to_string()).collect();
+    let similar = similar_name(&path.display().to_string(), names.iter().map(String::as_str)).map(str::to_owned);
+    SourceError::Unreadable { name: name_of(path), similar, source: io::ErrorKind::NotFound.into() }
 }
 
 /// Returns the file that the absent file `path` may be meant to be: one in the same folder with a
@@ -176,7 +258,7 @@ fn read_from(mut stream: impl Read, name: &str, limits: Limits) -> Result<Vec<u8
     }
     if bytes.starts_with(&ZSTD_MAGIC) {
         let unreadable = |source| SourceError::Unreadable { name: name.to_owned(), similar: None, source };
-        let decoder = zstd::Decoder::with_buffer(Cursor::new(bytes)).map_err(unreadable)?;
+        let decoder = ns_root::zstandard_reader(&bytes).map_err(unreadable)?;
         return read_limited(decoder, name, limits.unpacked).map_err(unpacked);
     }
     Ok(bytes)

@@ -21,13 +21,13 @@ impl<'a> Files<'a> {
     /// Returns the files of a verb that reads a workspace with its patches.
     pub(crate) fn new(input: &'a InputArgs, output: &'a OutputArgs) -> Self {
         let documents = input.workspace.named().into_iter().chain(&input.patch);
-        let read = documents.filter_map(path).chain(input.patchset.as_deref()).collect();
+        let read = documents.filter_map(DocumentSource::path_on_disk).chain(input.patchset.as_deref()).collect();
         Self::reads(read, output)
     }
 
     /// Returns the files of a verb that reads `sources`.
     pub(crate) fn of(sources: &[Option<&'a DocumentSource>], output: &'a OutputArgs) -> Self {
-        let read = sources.iter().copied().flatten().filter_map(path).collect();
+        let read = sources.iter().copied().flatten().filter_map(DocumentSource::path_on_disk).collect();
         Self::reads(read, output)
     }
 
@@ -44,7 +44,7 @@ impl<'a> Files<'a> {
 
     /// Adds a document that is read.
     pub(crate) fn reading(mut self, source: Option<&'a DocumentSource>) -> Self {
-        self.read.extend(source.and_then(path));
+        self.read.extend(source.and_then(DocumentSource::path_on_disk));
         self
     }
 
@@ -99,11 +99,4 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name: OsString = path.into();
     name.push(suffix);
     name.into()
-}
-
-fn path(source: &DocumentSource) -> Option<&Path> {
-    match source {
-        DocumentSource::Path(path) => Some(path),
-        DocumentSource::Stdin => None,
-    }
 }

@@ -106,10 +106,7 @@ impl InputArgs {
     /// Returns the files that were read.
     pub(crate) fn read_files(&self, loaded: &LoadedWorkspace) -> Vec<PathBuf> {
         let documents = self.workspace.named().into_iter().chain(&self.patch);
-        let named = documents.filter_map(|source| match source {
-            DocumentSource::Path(path) => Some(path.clone()),
-            DocumentSource::Stdin => None,
-        });
+        let named = documents.filter_map(|source| source.path_on_disk().map(ToOwned::to_owned));
         named.chain(self.patchset.clone()).chain(loaded.files.iter().cloned()).collect()
     }
 

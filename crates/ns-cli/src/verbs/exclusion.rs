@@ -62,10 +62,8 @@ impl Command for ExclusionArgs {
         let request = ExclusionRequest { x, y, at, cl, mass_splitting: self.mass_splitting };
         let found = Exclusion::from_json(&read_bytes(&source)?, &request);
         let found = found.map_err(|error| CliError::Exclusion { name: source.name(), error })?;
-        let found = match &source {
-            DocumentSource::Path(path) => found.from_file(&path.display().to_string()),
-            DocumentSource::Stdin => found.from_file("-"),
-        };
+        let file = source.path().map_or("-".to_owned(), |path| path.display().to_string());
+        let found = found.from_file(&file);
         self.output.write(&found.document())?;
         let notice = Notice { alarm: found.alarm(), is_failure: !found.converged };
         Reporter::new(&self.output).summary_or_warning(notice, |_| summary(&found));

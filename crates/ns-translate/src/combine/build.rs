@@ -20,6 +20,7 @@ use super::physics::{ModelFormula, Physics, YieldScale};
 use super::samples::{BuiltSample, SampleBuilder};
 use super::templates::{TemplatePlace, TemplateReader, TemplateRequest};
 use super::words::CardPlace;
+use crate::source::DocumentSource;
 
 /// The name of the measurement.
 const MEASUREMENT: &str = "combine";
@@ -31,8 +32,12 @@ pub(super) struct BuiltWorkspace {
     pub(super) warnings: Vec<String>,
 }
 
-/// Makes the workspace of `card`, whose parts are in `folders`.
-pub(super) fn build(card: &Card, options: &CardOptions, folders: Vec<PathBuf>) -> Result<BuiltWorkspace, CardError> {
+/// Makes the workspace of `card`, whose parts are `origins`.
+pub(super) fn build(
+    card: &Card,
+    options: &CardOptions,
+    origins: Vec<DocumentSource>,
+) -> Result<BuiltWorkspace, CardError> {
     let physics = Physics::new(card, options)?;
     let parameters = Parameters::new(card, &physics, options);
     let formulas = formulas(card, &physics.formulas);
@@ -40,7 +45,7 @@ pub(super) fn build(card: &Card, options: &CardOptions, folders: Vec<PathBuf>) -
     let mut builder = Builder {
         card,
         rates: card.rates_by_column(),
-        templates: TemplateReader::new(card, options, folders),
+        templates: TemplateReader::new(card, options, origins),
         coefficients,
         physics: &physics,
         workspace: Workspace::default(),

@@ -38,7 +38,7 @@ mod table;
 mod templates;
 mod words;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ns_core::spec::Workspace;
 
@@ -63,7 +63,7 @@ pub(crate) struct ReadCard {
 /// Reads the card in `bytes`, with the templates that it names.
 pub(crate) fn read(bytes: &[u8], origin: &DocumentSource, options: &CardOptions) -> Result<ReadCard, CardError> {
     let card = parse(bytes, 0, &mut Limits::default())?;
-    finish(&card, options, vec![folder(origin)])
+    finish(&card, options, vec![origin.clone()])
 }
 
 /// Cards that were read as one.
@@ -76,13 +76,13 @@ pub(crate) struct ReadCards {
 /// Reads several cards as one: the channels of each have its label before their names.
 pub(crate) fn read_joined(cards: &[LabelledCard], options: &CardOptions) -> Result<ReadCards, CardError> {
     let names: Vec<String> = cards.iter().map(|card| card.source.name()).collect();
-    let folders = cards.iter().map(|card| folder(&card.source)).collect();
+    let origins = cards.iter().map(|card| card.source.clone()).collect();
     let joined = join::read(cards).map_err(|error| error.in_card(&names))?;
     let mut channels = vec![Vec::new(); cards.len()];
     for channel in &joined.channels {
         channels[channel.place.card].push(channel.name.clone());
     }
-    let whole = finish(&joined, options, folders).map_err(|error| error.in_card(&names))?;
+    let whole = finish(&joined, options, origins).map_err(|error| error.in_card(&names))?;
     Ok(ReadCards { whole, channels })
 }
 
@@ -95,19 +95,12 @@ fn parse(bytes: &[u8], index: usize, limits: &mut Limits) -> Result<Card, CardEr
     Ok(card)
 }
 
-fn finish(card: &Card, options: &CardOptions, folders: Vec<PathBuf>) -> Result<ReadCard, CardError> {
+fn finish(card: &Card, options: &CardOptions, origins: Vec<DocumentSource>) -> Result<ReadCard, CardError> {
     require_processes(card)?;
     card.groups.iter().try_for_each(|group| require_members(card, group))?;
-    let build::BuiltWorkspace { workspace, files, warnings } = build::build(card, options, folders)?;
+    let build::BuiltWorkspace { workspace, files, warnings } = build::build(card, options, origins)?;
     let warnings = [card.warnings.clone(), warnings].concat();
     Ok(ReadCard { workspace, files, warnings })
-}
-
-fn folder(origin: &DocumentSource) -> PathBuf {
-    match origin {
-        DocumentSource::Path(path) => path.parent().map(Path::to_owned).unwrap_or_default(),
-        DocumentSource::Stdin => PathBuf::new(),
-    }
 }
 
 /// Refuses cards without signals, and channels without backgrounds.

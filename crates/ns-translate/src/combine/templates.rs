@@ -61,8 +61,8 @@ pub(super) enum TemplatePlace {
 pub(super) struct TemplateReader<'c> {
     card: &'c Card,
     options: &'c CardOptions,
-    /// The folders of the cards.
-    folders: Vec<PathBuf>,
+    /// The cards.
+    origins: Vec<DocumentSource>,
     /// The cards with lines `shapes`.
     has_shapes: HashSet<usize>,
     /// Indices of rules by card, channel and process.
@@ -80,12 +80,12 @@ enum OpenFile {
 }
 
 impl<'c> TemplateReader<'c> {
-    pub(super) fn new(card: &'c Card, options: &'c CardOptions, folders: Vec<PathBuf>) -> Self {
+    pub(super) fn new(card: &'c Card, options: &'c CardOptions, origins: Vec<DocumentSource>) -> Self {
         let key = |rule: &'c ShapesLine| (rule.place.card, rule.channel.as_str(), rule.process.as_str());
         let rules = card.shapes.iter().enumerate().map(|(index, rule)| (key(rule), index)).collect();
         let has_shapes = card.shapes.iter().map(|line| line.place.card).collect();
         let (open, read) = (HashMap::new(), HashMap::new());
-        Self { card, options, folders, has_shapes, rules, open, read, files: Vec::new(), limits: Limits::default() }
+        Self { card, options, origins, has_shapes, rules, open, read, files: Vec::new(), limits: Limits::default() }
     }
 
     pub(super) fn into_files(self) -> Vec<PathBuf> {
@@ -200,16 +200,16 @@ impl<'c> TemplateReader<'c> {
 
     fn opened(&mut self, path: &Path, place: CardPlace) -> Result<&mut OpenFile, CardError> {
         if !self.open.contains_key(path) {
+            let source = self.source(path, place);
             let problem = || CardProblem::File { file: path.display().to_string() };
             let opened = if path.extension().is_some_and(|extension| extension == "csv") {
-                let bytes = read_bytes(&DocumentSource::Path(path.to_owned()))
-                    .map_err(|error| problem().because(error, place))?;
+                let bytes = read_bytes(&source).map_err(|error| problem().because(error, place))?;
                 OpenFile::Table(TemplateTable::read(&bytes).map_err(|wanted| {
                     let word = path.display().to_string();
                     CardProblem::Word { wanted, word }.at(place)
                 })?)
             } else {
-                let root = RootFile::open(path).map_err(|error| problem().because(error, place))?;
+                let root = source.open_root().map_err(|error| problem().because(error, place))?;
                 OpenFile::Root(Box::new(root))
             };
             if self.open.len() >= OPEN_LIMIT {
@@ -220,11 +220,16 @@ impl<'c> TemplateReader<'c> {
         Ok(self.open.get_mut(path).unwrap_or_else(|| unreachable!("it was put there")))
     }
 
+    /// Returns the file at `path`, where the card of `place` is: on the disk or in memory.
+    fn source(&self, path: &Path, place: CardPlace) -> DocumentSource {
+        self.origins.get(place.card).map_or_else(|| DocumentSource::Path(path.to_owned()), |card| card.sibling(path))
+    }
+
     /// Returns where the file `written` is: in the folder of its card, or in the current one.
     fn located(&mut self, written: &str, place: CardPlace) -> Result<PathBuf, CardError> {
-        let near = self.folders.get(place.card).map(|folder| folder.join(written));
+        let near = self.origins.get(place.card).map(|origin| origin.folder().join(written));
         let candidates: Vec<PathBuf> = near.into_iter().chain([PathBuf::from(written)]).collect();
-        let Some(path) = candidates.iter().find(|path| path.is_file()) else {
+        let Some(path) = candidates.iter().find(|path| self.source(path, place).is_file()) else {
             let tried = tried(candidates);
             return Err(CardProblem::NoFile { file: written.to_owned(), tried }.at(place));
         };

@@ -8,12 +8,14 @@
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use ns_root::{Histogram, RootFile};
 
 use super::channel::HistogramName;
 use super::error::{HistFactoryError, HistFactoryProblem};
 use crate::hint::tried;
+use crate::memory_files::MemoryFiles;
 use crate::place::DocumentPlace;
 use crate::source::{DocumentSource, SourceError, read_bytes};
 use crate::whole_file::NewFile;
@@ -26,13 +28,13 @@ const LISTED: usize = 4;
 
 /// The files of a combination.
 pub(super) struct InputFiles {
+    /// The combination.
+    origin: DocumentSource,
     /// The folder of the combination.
     folder: PathBuf,
     /// Names as written, and where they were found.
     found: HashMap<String, PathBuf>,
     open: HashMap<PathBuf, RootFile>,
-    /// Files that are not on the disk, by their names as written.
-    memory: HashMap<PathBuf, Vec<u8>>,
     /// All files that were read, each once, in the order in which they were met.
     read: Vec<PathBuf>,
     /// What was found elsewhere than its name says.
@@ -42,15 +44,11 @@ pub(super) struct InputFiles {
 impl InputFiles {
     /// Returns the files of the combination in `origin`.
     pub(super) fn new(origin: &DocumentSource) -> Self {
-        let folder = match origin {
-            DocumentSource::Path(path) => path.parent().map(Path::to_owned).unwrap_or_default(),
-            DocumentSource::Stdin => PathBuf::new(),
-        };
         Self {
-            folder,
+            origin: origin.clone(),
+            folder: origin.folder(),
             found: HashMap::new(),
             open: HashMap::new(),
-            memory: HashMap::new(),
             read: Vec::new(),
             warnings: Vec::new(),
         }
@@ -58,16 +56,14 @@ impl InputFiles {
 
     /// Returns files that are about to be written.
     pub(super) fn in_memory(files: &[NewFile]) -> Self {
-        let memory = files.iter().map(|file| (file.path.clone(), file.bytes.clone())).collect();
-        Self { memory, ..Self::new(&DocumentSource::Stdin) }
+        let mut memory = MemoryFiles::default();
+        files.iter().for_each(|file| memory.insert(&file.path, file.bytes.clone()));
+        Self::new(&DocumentSource::memory(Arc::new(memory), ""))
     }
 
     /// Reads all bytes of the file at `path`.
     pub(super) fn bytes(&self, path: PathBuf) -> Result<Vec<u8>, SourceError> {
-        match self.memory.get(&path) {
-            Some(bytes) => Ok(bytes.clone()),
-            None => read_bytes(&DocumentSource::Path(path)),
-        }
+        read_bytes(&self.origin.sibling(path))
     }
 
     /// Returns all files that were read, and warnings.
@@ -80,15 +76,12 @@ impl InputFiles {
         if let Some(path) = self.found.get(written) {
             return Ok(path.clone());
         }
-        if self.memory.contains_key(Path::new(written)) {
-            return Ok(written.into());
-        }
         if is_on_the_network(written) {
             return Err(HistFactoryProblem::Network { file: written.to_owned() }.at(place));
         }
         // Without the parts `.`, which names of ROOT often begin with.
         let name: PathBuf = Path::new(written).components().filter(|part| *part != Component::CurDir).collect();
-        let path = match candidates(&self.folder, &name).find(|path| path.is_file()) {
+        let path = match candidates(&self.folder, &name).find(|path| self.is_file(path)) {
             Some(path) => path,
             None => self.moved(written, &name, place)?,
         };
@@ -99,11 +92,15 @@ impl InputFiles {
         Ok(path)
     }
 
+    fn is_file(&self, path: &Path) -> bool {
+        self.origin.sibling(path).is_file()
+    }
+
     /// Returns the file that the last parts of `name` name, which is spelled `written`.
     fn moved(&mut self, written: &str, name: &Path, place: &DocumentPlace) -> Result<PathBuf, HistFactoryError> {
         let parts: Vec<_> = name.components().collect();
         let shorter = (1..parts.len()).map(|skipped| self.folder.join(parts[skipped..].iter().collect::<PathBuf>()));
-        let Some(path) = shorter.into_iter().find(|path| path.is_file()) else {
+        let Some(path) = shorter.into_iter().find(|path| self.is_file(path)) else {
             let tried = tried(candidates(&self.folder, name).take(LISTED));
             return Err(HistFactoryProblem::NoFile { file: written.to_owned(), tried }.at(place));
         };
@@ -126,11 +123,7 @@ impl InputFiles {
 
     fn opened(&mut self, path: &Path, place: &DocumentPlace) -> Result<&mut RootFile, HistFactoryError> {
         if !self.open.contains_key(path) {
-            let opened = match self.memory.get(path) {
-                Some(bytes) => RootFile::from_bytes(bytes.clone()),
-                None => RootFile::open(path),
-            };
-            let file = opened.map_err(|error| HistFactoryError::At {
+            let file = self.origin.sibling(path).open_root().map_err(|error| HistFactoryError::At {
                 problem: HistFactoryProblem::File { file: path.display().to_string() },
                 place: place.clone(),
                 source: Some(Box::new(error)),

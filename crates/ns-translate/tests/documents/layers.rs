@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// The layers from the bottom to the top, as in the documentation of the crate.
 const LAYERS: &[&[&str]] = &[
-    &["clip", "hint", "message", "not_representable", "place", "whole_file"],
+    &["clip", "hint", "memory_files", "message", "not_representable", "place", "whole_file"],
     &["text", "source"],
     &["json"],
     &["xml", "yaml"],

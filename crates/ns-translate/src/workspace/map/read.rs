@@ -32,12 +32,8 @@ impl MapSyntax {
     /// others.
     #[must_use]
     pub fn of(source: &DocumentSource) -> Self {
-        match source {
-            DocumentSource::Path(path) if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("json")) => {
-                Self::Json
-            }
-            _ => Self::Yaml,
-        }
+        let ending = source.path().and_then(|path| path.extension());
+        if ending.is_some_and(|ending| ending.eq_ignore_ascii_case("json")) { Self::Json } else { Self::Yaml }
     }
 }
 
