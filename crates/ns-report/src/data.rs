@@ -2,8 +2,11 @@
 
 use nextstat::document::{headed, to_document};
 use nextstat::full_report::{FullReport, ReportPart};
+use nextstat::yields::Overview;
 use nextstat::{Answer, Document};
-use serde_json::{Map, Number, Value, json};
+use ns_core::check::Finding;
+use ns_core::summary::WorkspaceSummary;
+use serde_json::{Number, Value, json};
 
 /// Digits after the first of the numbers in a page.
 const DECIMALS: usize = 6;
@@ -14,21 +17,7 @@ const DECIMALS: usize = 6;
 #[must_use]
 pub fn data(answer: &Answer<FullReport>) -> Value {
     let report = &answer.result;
-    let mut overview = report.overview.document();
-    let minima = overview["fit"].get("minima").cloned().unwrap_or_default();
-    remove(&mut overview["fit"], &["correlation", "mle_parameters", "minima"]);
-    let mut page = json!({
-        "title": title(&overview),
-        "report": overview,
-        "inspect": headed("inspect", to_document(&report.summary)),
-        "check": answer.analysis.compiled().findings_document(&report.findings),
-        "correlation": correlation(report),
-        "minima": minima,
-    });
-    let mut absent = Map::new();
-    if page["minima"].is_null() {
-        absent.insert("minima".to_owned(), json!("only one starting point was tried"));
-    }
+    let mut page = overview(&report.overview, &report.summary, &report.findings);
     let parts = [
         ("ranking", documents(&report.rankings)),
         ("scans", documents(&report.scans)),
@@ -37,12 +26,30 @@ pub fn data(answer: &Answer<FullReport>) -> Value {
     for (name, part) in parts {
         match part {
             Ok(documents) => page[name] = documents,
-            Err(reason) => drop(absent.insert(name.to_owned(), json!(reason))),
+            Err(reason) => page["absent"][name] = json!(reason),
         }
     }
-    page["absent"] = Value::Object(absent);
     round(&mut page);
     page
+}
+
+/// Returns what the page of a report shows of one fit, with all digits: as [`data`], without
+/// `ranking`, `scans` and `limits`.
+#[must_use]
+pub fn overview(answer: &Answer<Overview>, summary: &WorkspaceSummary, findings: &[Finding]) -> Value {
+    let mut report = answer.document();
+    let minima = report["fit"].get("minima").cloned().unwrap_or_default();
+    remove(&mut report["fit"], &["correlation", "mle_parameters", "minima"]);
+    let absent = if minima.is_null() { json!({"minima": "only one starting point was tried"}) } else { json!({}) };
+    json!({
+        "title": title(&report),
+        "report": report,
+        "inspect": headed("inspect", to_document(summary)),
+        "check": answer.analysis.compiled().findings_document(findings),
+        "correlation": correlation(answer),
+        "minima": minima,
+        "absent": absent,
+    })
 }
 
 /// Returns the name of the file, if there is one, and of the measurement.
@@ -66,8 +73,8 @@ fn remove(document: &mut Value, keys: &[&str]) {
 
 /// Returns the correlations below the diagonal (row i has i entries) in millionths, `null` where
 /// a parameter has no uncertainty; `null` without a covariance.
-fn correlation(report: &FullReport) -> Value {
-    let fit = &report.overview.result.yields.fit.result;
+fn correlation(answer: &Answer<Overview>) -> Value {
+    let fit = &answer.result.yields.fit.result;
     let Some(matrix) = fit.correlation() else { return Value::Null };
     let n = fit.par_names.len();
     let is_known = |i: usize| fit.uncertainties[i].is_some_and(|width| width > 0.0);

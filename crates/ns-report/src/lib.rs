@@ -1,6 +1,7 @@
 //! The report of a fit as one HTML file, which opens without network access.
 //!
-//! [`data`] collects what the page shows, with the keys of the JSON documents, and [`page`] puts it
+//! [`data`] collects what the page shows ([`overview`] the part that one fit gives), with the keys
+//! of the JSON documents, and [`page`] puts it
 //! into the page. The page itself, its style and its script are built from `web/` in the
 //! repository (`make web`) and part of this crate: a page has all that it needs.
 //!
@@ -24,5 +25,5 @@
 mod data;
 mod page;
 
-pub use data::data;
+pub use data::{data, overview};
 pub use page::page;
