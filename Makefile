@@ -38,7 +38,7 @@ HEPDATA_VALIDATE ?= $(abspath $(HEPDATA_VENV))/bin/hepdata-validate
 # Options of scripts/prose.py in `make check`, such as `--only docs`.
 PROSE ?=
 
-.PHONY: help run build py test test-rust test-python test-torch bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page json-page docs figures compat compat-gradients ptx kernels-check kernels-sanitize kernels-ptx kernels-opencl kernels-mutate kernels-fused test-arm fuzz web test-web clean
+.PHONY: help run build py test test-rust test-python test-torch bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page json-page docs figures compat compat-gradients ptx kernels-check kernels-sanitize kernels-ptx kernels-opencl kernels-mutate kernels-fused test-arm fuzz web web-report web-app web-serve test-web clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,8 +85,20 @@ endif
 test-web: ## run the tests of the report page: in Chromium, and with Node; skipped where these are absent
 	@sh web/tests/run.sh $(WEB_VENV) $(VENV)/bin/nextstat
 
-web: ## build the report page's script and style from web/ into crates/ns-report/assets (needs Node >= 20 and npm)
+web: web-report web-app ## build what a browser runs: the report page's script and style, and the app in web/dist (needs Node >= 20, npm, and Rust for wasm32)
+
+# Into crates/ns-report/assets, which are committed.
+web-report:
 	cd web && npm ci --no-audit --no-fund && npm run build
+
+web-app:
+	$(PYTHON) scripts/wasm.py
+	cd web && npm ci --no-audit --no-fund && npm run build-app
+
+WEB_PORT ?= 8000
+web-serve: ## serve the app of web/dist on this machine alone, at http://127.0.0.1:8000
+	@test -e web/dist/index.html || { echo "error: there is no web/dist/index.html" >&2; echo "hint: \`make web\` builds it" >&2; exit 2; }
+	$(PYTHON) -m http.server --bind 127.0.0.1 --directory web/dist $(WEB_PORT)
 
 check: ## formatting, lints, words and widths, documentation, licences, and known vulnerabilities where cargo-deny is installed (needs the network)
 	$(CARGO) fmt --all --check

@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use crate::error::CompressionProblem;
+use crate::zstandard::zstandard_reader;
 
 /// Two letters, the method, and two lengths of three bytes.
 const HEADER: usize = 9;
@@ -78,12 +79,8 @@ fn append_lz4(block: &[u8], length: usize, unpacked: &mut Vec<u8>) -> Result<(),
 }
 
 fn append_zstd(block: &[u8], length: usize, unpacked: &mut Vec<u8>) -> Result<(), CompressionProblem> {
-    let data = zstd::bulk::decompress(block, length).map_err(|_| CompressionProblem::Invalid("Zstandard"))?;
-    if data.len() != length {
-        return Err(CompressionProblem::Length);
-    }
-    unpacked.extend_from_slice(&data);
-    Ok(())
+    let reader = zstandard_reader(block).map_err(|_| CompressionProblem::Invalid("Zstandard"))?;
+    append(reader, "Zstandard", length, unpacked)
 }
 
 #[cfg(test)]

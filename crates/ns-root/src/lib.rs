@@ -29,9 +29,10 @@
 //! # Modules
 //!
 //! `file` finds objects by `directory` and `key`; `source` reads bytes at an offset, `compression`
-//! unpacks them, `cursor` takes numbers from them, and `histogram` is the object that they
-//! describe. On the way back, `writer` makes a file, `write_histogram` the bytes of an object and
-//! `layouts` those that describe its classes; `output` puts numbers into them.
+//! unpacks them (`zstandard` without C, too, for WebAssembly), `cursor` takes numbers from them,
+//! and `histogram` is the object that they describe. On the way back, `writer` makes a file,
+//! `write_histogram` the bytes of an object and `layouts` those that describe its classes; `output`
+//! puts numbers into them.
 
 mod compression;
 mod cursor;
@@ -45,9 +46,11 @@ mod output;
 mod source;
 mod write_histogram;
 mod writer;
+mod zstandard;
 
 pub use error::{CompressionProblem, RootFileError, RootWriteError};
 pub use file::{OBJECT_LIMIT, RootFile};
 pub use histogram::Histogram;
 pub use key::Key;
 pub use writer::RootWriter;
+pub use zstandard::zstandard_reader;

@@ -82,7 +82,7 @@ impl RecordLayout {
                 ("u64", Value::Null) => ColumnKind::U64,
                 ("u8", Value::Null) => ColumnKind::U8,
                 ("f64", Value::Null) => ColumnKind::F64,
-                ("f64", n) => ColumnKind::F64s(usize::try_from(n.as_u64()?).ok().filter(|n| *n < 1 << 32)?),
+                ("f64", n) => ColumnKind::F64s(n.as_u64().filter(|n| *n < 1 << 32)?.try_into().ok()?),
                 _ => return None,
             };
             Some(RecordColumn { name: entry[0].as_str()?.to_owned(), kind })
