@@ -1,8 +1,10 @@
 // Builds the files of crates/ns-report/assets; with `--check`, compares them with what is there.
-import { readFile, readdir, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+
+import { licences } from "./licences.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const assets = join(here, "..", "crates", "ns-report", "assets");
@@ -18,21 +20,6 @@ const options = {
   target: "es2022",
   write: false,
 };
-
-// The licences of the packages in a bundle, once each text.
-async function licences(metafile) {
-  const inputs = Object.keys(metafile.inputs).map((path) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]);
-  const packages = new Map();
-  for (const name of [...new Set(inputs)].filter(Boolean).sort()) {
-    const folder = join(here, "node_modules", name);
-    const { version } = JSON.parse(await readFile(join(folder, "package.json"), "utf8"));
-    const file = (await readdir(folder)).find((entry) => /^licen[cs]e/i.test(entry));
-    const text = (await readFile(join(folder, file), "utf8")).replaceAll("\r\n", "\n").trim();
-    packages.set(text, [...(packages.get(text) ?? []), `${name} ${version}`]);
-  }
-  const parts = [...packages].map(([text, names]) => `${names.join(", ")}\n\n${text}`);
-  return `/*! This file contains these libraries.\n\n${parts.join("\n\n---\n\n").replaceAll("*/", "* /")}\n*/\n`;
-}
 
 async function script() {
   const result = await build({ ...options, entryPoints: ["src/report/main.tsx"], format: "iife" });

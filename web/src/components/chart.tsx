@@ -1,8 +1,8 @@
 // Places a drawing on the page: draws it when it comes into view, and again when its width or what
 // it shows changes.
 
-import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { type ComponentChildren, createContext } from "preact";
+import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { usePrinting } from "./printing";
 
@@ -17,18 +17,43 @@ export interface ChartProps {
   height: number;
 }
 
+// What a page does around its drawings.
+export interface Drawing {
+  // Draws now or soon; returns what takes it back.
+  schedule: (draw: () => void) => () => void;
+  // Buttons beside a drawing.
+  Tools: ((props: { host: { current: HTMLElement | null }; label: string }) => ComponentChildren) | null;
+}
+
+export const DrawingContext = createContext<Drawing>({ schedule: drawNow, Tools: null });
+
+function drawNow(draw: () => void): () => void {
+  draw();
+  return () => undefined;
+}
+
 export function Chart({ label, draw, inputs, height }: ChartProps) {
   const host = useRef<HTMLDivElement>(null);
   const drawn = useRef<readonly unknown[]>([]);
   const { visible, width } = usePlace(host);
-  const wanted = [visible || usePrinting(), width, label, ...inputs];
+  const printing = usePrinting();
+  const { schedule, Tools } = useContext(DrawingContext);
+  const wanted = [visible || printing, width, label, ...inputs];
   useLayoutEffect(() => {
-    if (!host.current || !wanted[0] || same(wanted, drawn.current)) return;
-    const drawing = asImage(draw(width || 640), label);
-    host.current.replaceChildren(drawing);
-    drawn.current = wanted;
+    if (!host.current || !wanted[0] || same(wanted, drawn.current)) return undefined;
+    // A printer does not wait.
+    return (printing ? drawNow : schedule)(() => {
+      const drawing = asImage(draw(width || 640), label);
+      host.current?.replaceChildren(drawing);
+      drawn.current = wanted;
+    });
   }, wanted);
-  return <div class="chart" ref={host} style={{ minHeight: drawn.current.length > 0 ? undefined : `${height}px` }} />;
+  return (
+    <>
+      {Tools && <Tools host={host} label={label} />}
+      <div class="chart" ref={host} style={{ minHeight: drawn.current.length > 0 ? undefined : `${height}px` }} />
+    </>
+  );
 }
 
 // Names a drawing as one image. Its parts lose their names, which assistive technology must not
@@ -66,7 +91,7 @@ function usePlace(host: { current: HTMLElement | null }) {
 }
 
 // Parts that are shown on demand; they are not made before.
-export function Unfold({ summary, children }: { summary: string; children: () => ComponentChildren }) {
+export function Unfold({ summary, children }: { summary: ComponentChildren; children: () => ComponentChildren }) {
   const [open, setOpen] = useState(false);
   const printing = usePrinting();
   return (

@@ -17,8 +17,14 @@ export function scanRange(scan: Scan): { range: Range; step: number } {
   return { range, step: (range[1] - range[0]) / Math.max(values.length - 1, 1) };
 }
 
+// A conditional fit that is marked in the profile.
+export interface ScanMark {
+  at: number;
+  rise: number | null;
+}
+
 // Draws −2Δ ln L of a scan; points whose fit did not converge are left out.
-export function scanChart(scan: Scan, width: number, [low, high]: Range): Element & Scaled {
+export function scanChart(scan: Scan, width: number, [low, high]: Range, mark: ScanMark | null = null): Element & Scaled {
   const points = scan.values.map((value, i) => ({ value, rise: scan.twice_delta_nll[i] ?? null }));
   const inside = (value: number) => value >= low && value <= high;
   const shown = points.filter((point) => isNumber(point.value) && isNumber(point.rise) && inside(point.value));
@@ -42,6 +48,8 @@ export function scanChart(scan: Scan, width: number, [low, high]: Range): Elemen
       Plot.lineY(points, { x: "value", y: "rise", stroke: ACCENT, strokeWidth: 1.8, clip: true }),
       Plot.dot(shown, { x: "value", y: "rise", r: 2.2, fill: ACCENT, clip: true }),
       Plot.dot(crossings, { x: "at", y: "rise", r: 3.2, stroke: INK, fill: "var(--surface)" }),
+      mark && inside(mark.at) ? Plot.ruleX([mark.at], { stroke: "var(--bad)", strokeWidth: 1.4 }) : null,
+      mark && isNumber(mark.rise) && inside(mark.at) ? Plot.dot([mark], { x: "at", y: Math.min(mark.rise, top), r: 5, fill: "var(--bad)", stroke: "var(--surface)" }) : null,
       Plot.tip(shown, Plot.pointerX({ x: "value", y: (point: { rise: number }) => Math.min(point.rise, top), title: readOut, ...TIP })),
     ],
   });

@@ -1,0 +1,88 @@
+// The engine as the page uses it: typed questions, and which workers answer them.
+
+import type { Limit, Ranking, ReportData, Scan } from "../../documents";
+import type { HypotestToys, Hypotest, Parameter, PatchSet, Significance, Tree } from "./documents";
+import { type MakeWorker, Pool, type Progress } from "./pool";
+import type { FileEntry, Library, OpenRequest, Reproduction, RunRequest, Settings, Task, Verb } from "./protocol";
+
+// A model with settings, which questions are about.
+export interface Subject {
+  library: Library;
+  open: OpenRequest;
+  settings: Settings;
+}
+
+// The verbs of long work, and their documents.
+export interface Documents {
+  ranking: Ranking;
+  scan: Scan;
+  limit: Limit;
+  significance: Significance;
+  hypotest: Hypotest;
+  "hypotest-toys": HypotestToys;
+}
+
+export interface Watch {
+  signal?: AbortSignal;
+  progress?: Progress;
+  last?: boolean;
+}
+
+// More workers than this have little to do, and each has its copy of the files.
+const MOST = 6;
+
+export class Engine {
+  private readonly quick: Pool;
+  private readonly slow: Pool;
+
+  constructor(make: MakeWorker, cores: number) {
+    this.quick = new Pool(1, make);
+    this.slow = new Pool(Math.min(Math.max(cores - 1, 1), MOST), make);
+  }
+
+  get nSlow(): number {
+    return this.slow.size;
+  }
+
+  warmUp(): void {
+    this.quick.warmUp();
+  }
+
+  list(library: Library): Promise<FileEntry[]> {
+    return this.ask(library, { kind: "list" });
+  }
+
+  patchset(library: Library, workspace: string, patchset: string): Promise<PatchSet> {
+    return this.ask(library, { kind: "patchset", workspace, patchset });
+  }
+
+  overview(subject: Subject): Promise<ReportData> {
+    return this.ask(subject.library, run(subject, { verb: "overview" }));
+  }
+
+  parameters(subject: Subject): Promise<Parameter[]> {
+    return this.ask(subject.library, run(subject, { verb: "parameters" }));
+  }
+
+  tree(subject: Subject): Promise<Tree> {
+    return this.ask(subject.library, run(subject, { verb: "tree" }));
+  }
+
+  reproduce(subject: Subject, verb: Verb): Promise<Reproduction> {
+    return this.ask(subject.library, { ...run(subject, verb), kind: "reproduce" });
+  }
+
+  // Long work, which can be watched and cancelled.
+  long<V extends keyof Documents>(subject: Subject, verb: Verb & { verb: V }, watch: Watch = {}): Promise<Documents[V]> {
+    return this.slow.run({ library: subject.library, task: run(subject, verb), ...watch });
+  }
+
+  private ask<T>(library: Library, task: Task): Promise<T> {
+    return this.quick.run({ library, task });
+  }
+}
+
+function run({ open, settings }: Subject, verb: Verb): Task & { kind: "run" } {
+  const request: RunRequest = { ...verb, settings };
+  return { kind: "run", open, request };
+}

@@ -1,0 +1,99 @@
+// What the page and its workers say to each other, and the interface of the engine itself.
+
+import type { Json } from "../../documents";
+
+export type FileKind = "pyhf" | "hs3" | "histfactory-xml" | "card" | "patchset" | "patch" | "root" | "other";
+
+export interface FileEntry {
+  path: string;
+  bytes: number;
+  kind: FileKind;
+}
+
+export interface OpenRequest {
+  workspace: string;
+  patchset?: { file: string; patch: string };
+  patches?: string[];
+  measurement?: string;
+}
+
+export interface Settings {
+  poi?: string;
+  // Fit Asimov data of this signal instead of the observed data.
+  asimov?: number;
+  fixed?: Record<string, number>;
+  bounds?: Record<string, [number, number]>;
+  init?: Record<string, number>;
+  // Channels that are left out of the fit.
+  mask?: string[];
+}
+
+export type Verb =
+  | { verb: "inspect" }
+  | { verb: "parameters" }
+  | { verb: "tree" }
+  | { verb: "overview" }
+  | { verb: "fit" }
+  | { verb: "ranking" }
+  | { verb: "scan"; parameter?: string; n_points?: number; range?: [number, number] }
+  | { verb: "limit" }
+  | { verb: "significance" }
+  | { verb: "hypotest"; mu?: number }
+  | { verb: "hypotest-toys"; mu?: number; n_toys?: number; seed?: number }
+  | { verb: "exclusion"; points: Json };
+
+export type RunRequest = { settings?: Settings } & Verb;
+
+export interface Reproduction {
+  command: string;
+  python: string;
+}
+
+// The files that were dropped together; workers read them when they first need them.
+export interface Library {
+  id: number;
+  files: { name: string; blob: Blob }[];
+}
+
+// What a worker is asked for.
+export type Task =
+  | { kind: "list" }
+  | { kind: "patchset"; workspace: string; patchset: string }
+  | { kind: "run"; open: OpenRequest; request: RunRequest }
+  | { kind: "reproduce"; open: OpenRequest; request: RunRequest };
+
+export interface Order {
+  id: number;
+  library: Library;
+  task: Task;
+}
+
+export interface Failure {
+  message: string;
+  hint?: string;
+}
+
+export type Answer =
+  | { id: number; progress: [number, number] }
+  | { id: number; result: unknown }
+  | { id: number; failure: Failure };
+
+// The classes of the engine's module.
+export interface EngineFiles {
+  add(name: string, bytes: Uint8Array): string;
+  list(): string;
+  patchset(workspace: string, patchset: string): string;
+  free(): void;
+}
+
+export interface EngineSession {
+  run(request: string, progress?: (done: number, total: number) => void): string;
+  reproduce(request: string): string;
+  free(): void;
+}
+
+export interface EngineModule {
+  default: (options: { module_or_path: WebAssembly.Module | URL }) => Promise<unknown>;
+  Files: new () => EngineFiles;
+  Session: { open(files: EngineFiles, request: string): EngineSession };
+}

@@ -1,0 +1,77 @@
+// Keeps the address in step with the state, so that it is always a link to what is shown.
+
+import type { Controller } from "./controller";
+import { type Shared, decode, encode } from "./fragment";
+import { type AppState, VIEWS } from "./state";
+import { digestOf } from "./digest";
+
+// Browsers refuse to change an address too often.
+const PACE = 250;
+
+// Returns what a link to the present state says.
+export function sharedState(state: AppState, embedded = false): Shared {
+  const { model, history, overview, view, display } = state;
+  const open = history?.present.open;
+  return {
+    view, urls: model?.urls ?? [], workspace: open && isAmbiguous(state) ? open.workspace : null,
+    patchset: open?.patchset && isAmbiguous(state) ? open.patchset.file : null, patch: open?.patchset?.patch ?? null, measurement: open?.measurement ?? null,
+    settings: history?.present.settings ?? {}, digest: overview.value && !overview.stale ? digestOf(overview.value) : null, theme: display.theme, embedded,
+  };
+}
+
+// Whether the files have more than one model or patch set, so that a link names them.
+function isAmbiguous({ model }: AppState): boolean {
+  const kinds = model?.entries.map((entry) => entry.kind) ?? [];
+  return kinds.filter((kind) => ["pyhf", "hs3", "histfactory-xml", "card"].includes(kind)).length > 1 || kinds.filter((kind) => kind === "patchset").length > 1;
+}
+
+export function isEmbedded(): boolean {
+  return decode(location.hash).embedded;
+}
+
+export function followAddress(app: Controller): void {
+  const embedded = isEmbedded();
+  let timer = 0;
+  restore(app, decode(location.hash));
+  window.addEventListener("hashchange", () => restore(app, decode(location.hash)));
+  app.store.follow(() => {
+    applyTheme(app.store.get().display.theme);
+    clearTimeout(timer);
+    timer = setTimeout(() => write(app.store.get(), embedded), PACE);
+  });
+}
+
+// Files that the reader opens with the installed app.
+export function followFiles(app: Controller): void {
+  const queue = (window as unknown as { launchQueue?: { setConsumer(consumer: (launch: { files: readonly FileSystemFileHandle[] }) => void): void } }).launchQueue;
+  queue?.setConsumer(async ({ files }) => {
+    const opened = await Promise.all(files.map((file) => file.getFile()));
+    await app.openFiles(opened.map((file) => ({ name: file.name, blob: file })));
+  });
+}
+
+function restore(app: Controller, shared: Shared): void {
+  const { display } = app.store.get();
+  app.store.set({ view: shared.view, display: { ...display, theme: shared.theme } });
+  applyTheme(shared.theme);
+  if (shared.urls.length > 0) void app.openUrls(shared.urls, shared);
+  else if (shared.digest) app.store.set({ awaited: { digest: shared.digest, wish: shared } });
+}
+
+function write(state: AppState, embedded: boolean): void {
+  // Before a model is open, the address has what is to be opened.
+  if (!state.model || state.busy !== null || state.overview.running || state.awaited) return;
+  const fragment = encode(sharedState(state, embedded));
+  if (fragment !== location.hash) history.replaceState(null, "", fragment || location.pathname + location.search);
+}
+
+function applyTheme(theme: AppState["display"]["theme"]): void {
+  if (theme === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+}
+
+// Returns the view that a key of a list of tabs leads to.
+export function neighbour(views: readonly (typeof VIEWS)[number][], view: (typeof VIEWS)[number], step: number): (typeof VIEWS)[number] {
+  const at = views.indexOf(view);
+  return views[(at + step + views.length) % views.length] ?? view;
+}

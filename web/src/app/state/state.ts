@@ -1,0 +1,112 @@
+// Everything that the page shows, as one value.
+
+import type { Limit, Ranking, ReportData, Scan } from "../../documents";
+import type { View } from "../../report/view";
+import type { Hypotest, HypotestToys, Parameter, PatchSet, Significance, Tree } from "../engine/documents";
+import type { Failure, FileEntry, Library } from "../engine/protocol";
+import type { Shared } from "./fragment";
+import type { History } from "./history";
+
+export const VIEWS = ["overview", "regions", "pulls", "correlations", "ranking", "scan", "limit", "patches", "toys", "model", "export"] as const;
+export type ViewName = (typeof VIEWS)[number];
+
+// A result that is computed apart: its last value stays until there is a new one.
+export interface Part<T> {
+  value: T | null;
+  // The value is of other settings.
+  stale: boolean;
+  running: boolean;
+  progress: [number, number] | null;
+  failure: Failure | null;
+  // How long the last one took, in milliseconds.
+  took: number | null;
+}
+
+export function noPart<T>(): Part<T> {
+  return { value: null, stale: false, running: false, progress: null, failure: null, took: null };
+}
+
+// What was dropped, and what the engine recognised.
+export interface Model {
+  library: Library;
+  entries: FileEntry[];
+  // Addresses that the files came from; empty if they came from the reader's disk.
+  urls: string[];
+  patchset: { file: string; document: PatchSet } | null;
+}
+
+// The fit with the parameter of interest fixed.
+export interface Conditional {
+  at: number;
+  data: ReportData;
+}
+
+export interface Parts {
+  ranking: Part<Ranking>;
+  scan: Part<Scan>;
+  limit: Part<Limit>;
+  significance: Part<Significance>;
+  toys: Part<HypotestToys>;
+}
+
+export type PlaneResult = { result: Hypotest } | { failure: Failure };
+
+export interface Plane {
+  running: boolean;
+  results: ReadonlyMap<string, PlaneResult>;
+  wanted: number;
+}
+
+// Something that went wrong, and with what.
+export interface Problem {
+  what: string;
+  failure: Failure;
+  // An address to download by hand.
+  download?: string;
+}
+
+export interface AppState {
+  // What is being read or fitted for the first time.
+  busy: string | null;
+  problem: Problem | null;
+  notice: string | null;
+  // Files with several models, until the reader picks one.
+  candidates: Model | null;
+  model: Model | null;
+  history: History | null;
+  overview: Part<ReportData>;
+  parameters: readonly Parameter[];
+  tree: Tree | null;
+  slider: { at: number; stays: boolean } | null;
+  conditional: Conditional | null;
+  parts: Parts;
+  plane: Plane;
+  view: ViewName;
+  display: View;
+  // What a shared link wants that waits for its file.
+  awaited: Awaited | null;
+}
+
+export interface Awaited {
+  digest: string | null;
+  wish: Shared;
+}
+
+export function noParts(): Parts {
+  return { ranking: noPart(), scan: noPart(), limit: noPart(), significance: noPart(), toys: noPart() };
+}
+
+export const NO_PLANE: Plane = { running: false, results: new Map(), wanted: 0 };
+
+export function initialState(): AppState {
+  return {
+    busy: null, problem: null, notice: null, candidates: null, model: null, history: null, overview: noPart(), parameters: [], tree: null,
+    slider: null, conditional: null, parts: noParts(), plane: NO_PLANE, view: "overview",
+    display: { filter: "", phase: "postfit", log: false, threshold: null, theme: "auto" }, awaited: null,
+  };
+}
+
+// The numbers on display: those of the slider while it is moved, otherwise those of the free fit.
+export function shownData(state: AppState): ReportData | null {
+  return state.conditional && state.slider ? state.conditional.data : state.overview.value;
+}

@@ -1,0 +1,28 @@
+// The profile likelihood of a parameter, with the place of the slider.
+
+import type { ReportData } from "../../documents";
+import { shortText } from "../../numbers/escape";
+import { Scans } from "../../report/sections/scans";
+import { PartFrame } from "../parts/card";
+import { useApp, useSelected } from "../parts/context";
+
+export function ScanView({ data }: { data: ReportData }) {
+  const { background } = useApp();
+  const part = useSelected((state) => state.parts.scan);
+  const names = data.report.fit.par_names;
+  const scanned = part.value?.parameter ?? data.report.fit.poi?.name ?? names[0] ?? "";
+  return (
+    <>
+      <div class="local">
+        <label>Parameter{" "}
+          <select value={String(names.indexOf(scanned))} onChange={(event) => background.scan(names[Number(event.currentTarget.value)] ?? null)}>
+            {names.map((name, i) => <option key={i} value={String(i)}>{shortText(name, 60)}</option>)}
+          </select>
+        </label>
+      </div>
+      <PartFrame part={part} what="the scan" run={() => background.run("scan")} cancel={() => background.cancel("scan")}>
+        {(scan) => <Scans data={{ ...data, scans: [scan] }} />}
+      </PartFrame>
+    </>
+  );
+}
