@@ -59,7 +59,7 @@ await copy(engine, ENGINE);
 await copy(join(root, "examples"), EXAMPLES, join(output, "examples"));
 await bundle("src/app/main.tsx", "app.js");
 await bundle("src/app/engine/worker.ts", "worker.js");
-await bundle("src/app/embed/element.ts", "embed.js");
+await bundle("src/app/embed/element.ts", "embed.js", { format: "iife" });
 await bundle("src/app/app.css", "app.css");
 await serviceWorker();
 for (const path of await filesIn(output)) console.log(`${path}: ${(await readFile(join(output, path))).length} bytes`);

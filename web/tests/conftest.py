@@ -18,7 +18,9 @@ import pytest
 WEB = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(WEB), str(WEB / "tests")]
 
+import app_pages  # noqa: E402
 import compose  # noqa: E402
+from site_server import served  # noqa: E402
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 
@@ -84,6 +86,40 @@ def open_page(browser, tmp_path):
         page.close()
         assert watch.messages == []
         assert [url for url in watch.requests if not url.startswith((path.as_uri(), "data:"))] == []
+
+
+@pytest.fixture(scope="session")
+def site():
+    """The address of the app that was built into web/dist, and the list of what is asked for."""
+    if not (app_pages.DIST / "app.js").is_file():
+        pytest.skip("the app is not built (make web-wasm, then npm run build:app in web/)")
+    with served(app_pages.DIST) as (address, asked):
+        yield address, asked
+
+
+@pytest.fixture
+def open_app(browser, site):
+    """A function that opens the app.
+
+    Every page must be silent, and ask no one but its own server and those that a test names.
+    """
+    opened = []
+    address, _ = site
+
+    def open_it(*, fragment="", width=1280, scheme="light", others=(), place=None):
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, accept_downloads=True)
+        app = app_pages.AppPage(context.new_page(), address)
+        app.listen()
+        opened.append((context, app, (address, "data:", "blob:", *others)))
+        app.page.goto(place or f"{address}/index.html{fragment}")
+        app.page.wait_for_selector("nextstat-view" if place else ".masthead")
+        return app
+
+    yield open_it
+    for context, app, allowed in opened:
+        context.close()
+        assert app.complaints() == []
+        assert [url for url in app.requests if not url.startswith(allowed)] == []
 
 
 @pytest.fixture(scope="session")

@@ -36,8 +36,7 @@ export function App() {
           <Hatching />
           <DropZone>
             <div class={embedded ? "app embedded" : "app"}>
-              <Header embedded={embedded} />
-              <Notices />
+              <Head embedded={embedded} />
               <Picker />
               {isOpen ? <Opened /> : <Start />}
             </div>
@@ -48,25 +47,37 @@ export function App() {
   );
 }
 
+// What stays in view; the page knows how high it is.
+function Head({ embedded }: { embedded: boolean }) {
+  const head = useRef<HTMLDivElement>(null);
+  const isOpen = useSelected((state) => state.model !== null);
+  useEffect(() => {
+    const sizes = new ResizeObserver(() => document.documentElement.style.setProperty("--head", `${head.current?.offsetHeight ?? 0}px`));
+    sizes.observe(head.current!);
+    return () => sizes.disconnect();
+  }, []);
+  return (
+    <div class="head" ref={head}>
+      <Header embedded={embedded} />
+      <Notices />
+      {isOpen && <Strip />}
+    </div>
+  );
+}
+
 function Opened() {
   const view = useSelected((state) => state.view);
-  const main = useRef<HTMLElement>(null);
-  useEffect(() => {
-    document.querySelector(".view")?.scrollTo?.(0, 0);
-  }, [view]);
+  useEffect(() => window.scrollTo(0, 0), [view]);
   return (
-    <>
-      <Strip />
-      <div class="workbench">
-        <Sidebar />
-        <main ref={main}>
-          <Tabs />
-          <div class="view" role="tabpanel" id="view" aria-labelledby={`tab-${view}`} tabIndex={-1}>
-            <ViewOf view={view} />
-          </div>
-        </main>
-      </div>
-    </>
+    <div class="workbench">
+      <main>
+        <Tabs />
+        <div class="view" role="tabpanel" id="view" aria-labelledby={`tab-${view}`} tabIndex={-1}>
+          <ViewOf view={view} />
+        </div>
+      </main>
+      <Sidebar />
+    </div>
   );
 }
 

@@ -1,10 +1,11 @@
 // The matrix of correlations: cells with numbers when they are few, a raster when they are many.
 
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useContext, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import type { Correlation } from "../documents";
 import { escapeText, shortText } from "../numbers/escape";
 import { fixed } from "../numbers/format";
+import { DrawingContext } from "./chart";
 
 // Up to this many parameters have cells with numbers.
 const MAX_CELLS = 26;
@@ -61,10 +62,15 @@ interface MatrixProps {
 // Shows the correlations of the `chosen` parameters.
 export function CorrelationMatrix({ correlation, chosen }: MatrixProps) {
   const [at, setAt] = useState<[number, number] | null>(null);
+  const drawing = useRef<HTMLDivElement>(null);
+  const { Tools } = useContext(DrawingContext);
   const props = { correlation, chosen, point: setAt };
   return (
     <div class="matrix" onPointerLeave={() => setAt(null)}>
+      {Tools && <Tools host={drawing} label={description(chosen.length)} />}
+      <div ref={drawing}>
       {chosen.length <= MAX_CELLS ? <div class="scroller" role="region" aria-label="Matrix of correlations" tabIndex={0}><Cells {...props} /></div> : <Raster {...props} />}
+      </div>
       <p class="readout" aria-hidden="true">{at ? pairText(correlation, chosen[at[0]]!, chosen[at[1]]!) : "A pointer on a cell reads both parameters."}</p>
     </div>
   );

@@ -5,8 +5,8 @@
 
 const ATTRIBUTES = ["src", "view", "patch", "measurement", "theme"] as const;
 const MIN_HEIGHT = 240;
-// The page of the app is beside this script.
-const PAGE = new URL("index.html", import.meta.url);
+// The page of the app is beside this script, which is not a module, so that any page may load it.
+const PAGE = new URL("index.html", (document.currentScript as HTMLScriptElement).src);
 
 class NextstatView extends HTMLElement {
   static readonly observedAttributes = ATTRIBUTES;

@@ -8,7 +8,7 @@ export interface Parameter {
   init: Maybe;
   bounds: [Maybe, Maybe] | null;
   fixed: boolean;
-  constraint: string;
+  constraint: string | null;
   is_poi: boolean;
 }
 
@@ -32,6 +32,18 @@ export interface PatchSet extends Common {
   labels: string[];
   references?: { [kind: string]: string };
   patches: { name: string; values: (number | string)[] }[];
+}
+
+export interface ExclusionCurve {
+  contours: { vertices: [number, number][]; ends_at_edge: boolean }[];
+}
+
+export interface Exclusion extends Common {
+  x: string;
+  y: string;
+  observed: ExclusionCurve;
+  // At −2 … +2 standard deviations of the background.
+  expected: ExclusionCurve[];
 }
 
 export interface Significance extends Common {

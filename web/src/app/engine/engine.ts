@@ -1,9 +1,9 @@
 // The engine as the page uses it: typed questions, and which workers answer them.
 
-import type { Limit, Ranking, ReportData, Scan } from "../../documents";
-import type { HypotestToys, Hypotest, Parameter, PatchSet, Significance, Tree } from "./documents";
+import type { Fit, Limit, Ranking, ReportData, Scan } from "../../documents";
+import type { Exclusion, HypotestToys, Hypotest, Parameter, PatchSet, Significance, Tree } from "./documents";
 import { type MakeWorker, Pool, type Progress } from "./pool";
-import type { FileEntry, Library, OpenRequest, Reproduction, RunRequest, Settings, Task, Verb } from "./protocol";
+import type { ExclusionQuestion, FileEntry, Library, OpenRequest, Reproduction, RunRequest, Settings, Task, Verb } from "./protocol";
 
 // A model with settings, which questions are about.
 export interface Subject {
@@ -14,6 +14,7 @@ export interface Subject {
 
 // The verbs of long work, and their documents.
 export interface Documents {
+  fit: Fit;
   ranking: Ranking;
   scan: Scan;
   limit: Limit;
@@ -70,6 +71,10 @@ export class Engine {
 
   reproduce(subject: Subject, verb: Verb): Promise<Reproduction> {
     return this.ask(subject.library, { ...run(subject, verb), kind: "reproduce" });
+  }
+
+  exclusion(library: Library, question: ExclusionQuestion): Promise<Exclusion> {
+    return this.ask(library, { kind: "exclusion", question });
   }
 
   // Long work, which can be watched and cancelled.

@@ -23,7 +23,6 @@ export interface Settings {
   asimov?: number;
   fixed?: Record<string, number>;
   bounds?: Record<string, [number, number]>;
-  init?: Record<string, number>;
   // Channels that are left out of the fit.
   mask?: string[];
 }
@@ -35,12 +34,18 @@ export type Verb =
   | { verb: "overview" }
   | { verb: "fit" }
   | { verb: "ranking" }
-  | { verb: "scan"; parameter?: string; n_points?: number; range?: [number, number] }
+  | { verb: "scan"; parameter?: string; points?: number; range?: [number, number] }
   | { verb: "limit" }
   | { verb: "significance" }
   | { verb: "hypotest"; mu?: number }
-  | { verb: "hypotest-toys"; mu?: number; n_toys?: number; seed?: number }
-  | { verb: "exclusion"; points: Json };
+  | { verb: "hypotest-toys"; mu?: number; n_toys?: number; seed?: number };
+
+// The tests of signals, and the labels of the axes of their plane.
+export interface ExclusionQuestion {
+  grid: Json;
+  x: string;
+  y: string;
+}
 
 export type RunRequest = { settings?: Settings } & Verb;
 
@@ -60,6 +65,7 @@ export type Task =
   | { kind: "list" }
   | { kind: "patchset"; workspace: string; patchset: string }
   | { kind: "run"; open: OpenRequest; request: RunRequest }
+  | { kind: "exclusion"; question: ExclusionQuestion }
   | { kind: "reproduce"; open: OpenRequest; request: RunRequest };
 
 export interface Order {
@@ -96,4 +102,5 @@ export interface EngineModule {
   default: (options: { module_or_path: WebAssembly.Module | URL }) => Promise<unknown>;
   Files: new () => EngineFiles;
   Session: { open(files: EngineFiles, request: string): EngineSession };
+  exclusion(question: string): string;
 }

@@ -39,6 +39,7 @@ async function execute({ id, library, task }: Order): Promise<void> {
 function perform(module: EngineModule, from: EngineFiles, library: number, task: Task, progress: (done: number, total: number) => void): string {
   if (task.kind === "list") return from.list();
   if (task.kind === "patchset") return from.patchset(task.workspace, task.patchset);
+  if (task.kind === "exclusion") return module.exclusion(JSON.stringify(task.question));
   const opened = sessionOf(module, from, library, task.open);
   const request = JSON.stringify(task.request);
   return task.kind === "reproduce" ? opened.reproduce(request) : opened.run(request, progress);

@@ -7,7 +7,8 @@ import { Chart } from "../../components/chart";
 import { FONT, GRID, INK, MUTED, TIP } from "../../components/style";
 import { shortText } from "../../numbers/escape";
 import { isNumber, probability } from "../../numbers/format";
-import { type PlanePoint, spanPlane } from "../state/plane_points";
+import type { Exclusion, ExclusionCurve } from "../engine/documents";
+import type { PlanePoint } from "../state/plane_points";
 
 const HEIGHT = 420;
 const LEVEL = 0.05;
@@ -18,14 +19,15 @@ interface Props {
   // No name where there is one label only.
   y: string | null;
   kind: "observed" | "expected";
+  exclusion: Exclusion | null;
   open: string | null;
   pick: (patch: string) => void;
 }
 
-export function PlaneFigure({ points, x, y, kind, open, pick }: Props) {
+export function PlaneFigure({ points, x, y, kind, exclusion, open, pick }: Props) {
   const pointed = useRef<PlanePoint | null>(null);
   const draw = (width: number) => {
-    const plot = planeChart(points, { x, y, kind, open }, width);
+    const plot = planeChart(points, { x, y, kind, exclusion, open }, width);
     plot.addEventListener("input", () => {
       pointed.current = (plot as unknown as { value: PlanePoint | null }).value;
     });
@@ -34,15 +36,15 @@ export function PlaneFigure({ points, x, y, kind, open, pick }: Props) {
   };
   return (
     <div class="plane">
-      <Chart label={`CLs of ${points.length} signals; the table below has their numbers`} draw={draw} inputs={[points, x, y, kind, open]} height={y === null ? 150 : HEIGHT} />
+      <Chart label={`CLs of ${points.length} signals; the table below has their numbers`} draw={draw} inputs={[points, x, y, kind, exclusion, open]} height={y === null ? 150 : HEIGHT} />
       <figcaption>
-        <span class="key excluded" aria-hidden="true" /> CLs below 0.05: excluded, <span class="key allowed" aria-hidden="true" /> above; line: {kind} boundary at 95 % CL between the tested signals. A click opens a signal.
+        <span class="key excluded" aria-hidden="true" /> CLs below 0.05: excluded, <span class="key allowed" aria-hidden="true" /> above; line: observed boundary at 95 % CL, dashed: expected, dotted: ±1σ. A click opens a signal.
       </figcaption>
     </div>
   );
 }
 
-function planeChart(points: readonly PlanePoint[], { x, y, kind, open }: Omit<Props, "points" | "pick">, width: number): Element {
+function planeChart(points: readonly PlanePoint[], { x, y, kind, exclusion, open }: Omit<Props, "points" | "pick">, width: number): Element {
   const value = (point: PlanePoint) => point[kind];
   const known = points.filter((point) => isNumber(value(point)));
   const waiting = points.filter((point) => !isNumber(value(point)));
@@ -59,11 +61,18 @@ function planeChart(points: readonly PlanePoint[], { x, y, kind, open }: Omit<Pr
       Plot.dot(waiting.filter((point) => point.state !== "failed"), { x: "x", y: "y", r: radius, stroke: MUTED }),
       Plot.dot(waiting.filter((point) => point.state === "failed"), { x: "x", y: "y", r: radius, stroke: MUTED, symbol: "times" }),
       Plot.dot(known, { x: "x", y: "y", r: radius, fill: (point: PlanePoint) => Math.max(value(point)!, 1e-12), stroke: INK, strokeOpacity: 0.45 }),
-      spanPlane(known) ? Plot.contour(known, { x: "x", y: "y", fill: null, value: (point: PlanePoint) => Math.log(Math.max(value(point)!, 1e-12)), thresholds: [Math.log(LEVEL)], interpolate: "barycentric", stroke: INK, strokeWidth: 1.8, strokeDasharray: kind === "expected" ? "5 3" : undefined } as unknown as Plot.ContourOptions) : null,
+      ...boundary(exclusion),
       Plot.dot(points.filter((point) => point.patch === open), { x: "x", y: "y", r: radius + 4, stroke: "var(--accent)", strokeWidth: 2 }),
       Plot.tip(points, Plot.pointer({ x: "x", y: "y", title: readOut, ...TIP })),
     ],
   });
+}
+
+function boundary(exclusion: Exclusion | null) {
+  if (!exclusion) return [];
+  const lines = (curve: ExclusionCurve | undefined, strokeWidth: number, strokeDasharray?: string) =>
+    (curve?.contours ?? []).map(({ vertices }) => Plot.line(vertices, { stroke: INK, strokeWidth, ...(strokeDasharray ? { strokeDasharray } : {}) }));
+  return [lines(exclusion.expected[1], 1, "1 3"), lines(exclusion.expected[3], 1, "1 3"), lines(exclusion.expected[2], 1.6, "6 4"), lines(exclusion.observed, 2)].flat();
 }
 
 function readOut(point: PlanePoint): string {

@@ -15,7 +15,7 @@ export function ParameterEditor({ parameter, close }: { parameter: Parameter; cl
   return (
     <div class="editor" role="group" aria-label="Parameter">
       <p class="editor-name"><Name text={name} /> <button type="button" class="link" onClick={close}>Close</button></p>
-      <p class="note">{parameter.constraint.replaceAll("_", " ")}; begins at {significant(parameter.init, 4)}</p>
+      <p class="note">{(parameter.constraint ?? "no constraint").replaceAll("_", " ")}; begins at {significant(parameter.init, 4)}</p>
       <FixedValue name={name} />
       <BoundFields parameter={parameter} />
       <p class="actions">

@@ -49,7 +49,7 @@ function Channels() {
   return (
     <section class="panel" aria-labelledby="channels-title">
       <h2 id="channels-title">Channels <small>{rows.length}</small></h2>
-      <VirtualList label="Channels of the fit" rows={rows} row={26} height={26 * Math.min(rows.length, 8)} render={([name, nBins]) => (
+      <VirtualList label="Channels of the fit" rows={rows} row={26} most={8} render={([name, nBins]) => (
         <label class="row-label">
           <input type="checkbox" checked={!isMasked(settings, name)} onChange={(event) => app.editSettings((old) => mask(old, name, !event.currentTarget.checked))} />
           <Name text={name} /> <small>{nBins}</small>
@@ -87,7 +87,7 @@ function ParameterList({ rows, chosen, choose }: ListProps) {
   const fit = useSelected((state) => shownData(state)?.report.fit);
   const values = useMemo(() => new Map(fit?.par_names.map((name, i) => [name, [fit.bestfit[i], fit.uncertainties[i]] as const]) ?? []), [fit]);
   return (
-    <VirtualList label="Parameters of the fit" rows={rows} row={26} height={26 * Math.min(Math.max(rows.length, 3), 14)} render={({ name, is_poi: isPoi }) => {
+    <VirtualList label="Parameters of the fit" rows={rows} row={26} render={({ name, is_poi: isPoi }) => {
       const at = fixedAt(settings, name);
       const [value, sigma] = values.get(name) ?? [];
       return (

@@ -7,7 +7,7 @@ import { OpenFiles } from "./open_files";
 
 const EXAMPLES: [string, string, string[]][] = [
   ["Shapes", "two channels with shape systematics", ["examples/shapes.json"]],
-  ["Signals at three masses", "a background and its patch set", ["examples/background.json", "examples/signals.json"]],
+  ["Signals at three masses", "a background and a patch set", ["examples/background.json", "examples/signals.json"]],
   ["A plane of two masses", "an exclusion that fills in", ["examples/background.json", "examples/plane.json"]],
   ["Counting", "one channel of two bins", ["examples/simple.json"]],
 ];

@@ -1,6 +1,6 @@
 // What the reader can do: opens files, changes settings, and keeps the results in step with them.
 
-import { type Engine, type Subject } from "../engine/engine";
+import type { Documents, Engine, Subject } from "../engine/engine";
 import { EngineError, Latest } from "../engine/pool";
 import type { Failure, FileEntry, OpenRequest, Reproduction, Settings, Verb } from "../engine/protocol";
 import { Background } from "./background";
@@ -120,6 +120,13 @@ export class Controller {
     const subject = this.subject();
     if (!subject) return Promise.reject(new Error("no model is open"));
     return this.engine.reproduce(subject, verb);
+  }
+
+  // Returns the document of a verb with the present settings.
+  document(verb: Verb & { verb: keyof Documents }): Promise<Documents[keyof Documents]> {
+    const subject = this.subject();
+    if (!subject) return Promise.reject(new Error("no model is open"));
+    return this.engine.long(subject, verb);
   }
 
   private follow(history: AppState["history"]): void {

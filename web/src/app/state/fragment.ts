@@ -76,13 +76,12 @@ function settingsOf(text: string | null): Settings {
     ...(isNumber(asimov) ? { asimov } : {}),
     ...part("bounds", given.get("bounds"), isPair),
     ...part("fixed", given.get("fixed"), isNumber),
-    ...part("init", given.get("init"), isNumber),
     ...(Array.isArray(masked) && masked.length > 0 && masked.every((one) => typeof one === "string") ? { mask: masked as string[] } : {}),
     ...(typeof poi === "string" ? { poi } : {}),
   };
 }
 
-function part<K extends "bounds" | "fixed" | "init">(key: K, value: unknown, isValid: (one: unknown) => boolean): Settings {
+function part(key: "bounds" | "fixed", value: unknown, isValid: (one: unknown) => boolean): Settings {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return {};
   const entries = Object.entries(value).filter(([, one]) => isValid(one));
   return entries.length > 0 ? { [key]: Object.fromEntries(entries) } : {};

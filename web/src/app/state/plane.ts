@@ -1,7 +1,9 @@
 // Tests every signal of a patch set, as many at a time as there are workers.
 
+import type { Json } from "../../documents";
+import type { PatchSet } from "../engine/documents";
 import type { Engine } from "../engine/engine";
-import { Cancelled } from "../engine/pool";
+import { Cancelled, Latest } from "../engine/pool";
 import type { OpenRequest } from "../engine/protocol";
 import { failureOf } from "./failure";
 import { type AppState, NO_PLANE, type PlaneResult } from "./state";
@@ -12,6 +14,7 @@ const PACE = 150;
 
 export class PlaneRun {
   private abort: AbortController | null = null;
+  private readonly contours = new Latest();
 
   constructor(private readonly store: Store<AppState>, private readonly engine: Engine) {}
 
@@ -25,7 +28,10 @@ export class PlaneRun {
     const { file, document } = model.patchset;
     const results = new Map<string, PlaneResult>(plane.results);
     const missing = document.patches.map((patch) => patch.name).filter((name) => !results.has(name));
-    const show = (running: boolean) => this.store.set({ plane: { running, results: new Map(results), wanted: document.patches.length } });
+    const show = (running: boolean) => {
+      this.store.set({ plane: { ...this.store.get().plane, running, results: new Map(results), wanted: document.patches.length } });
+      this.contours.offer(() => this.drawBoundary());
+    };
     show(true);
     const pace = setInterval(() => show(true), PACE);
     await Promise.all(missing.map(async (patch) => {
@@ -44,10 +50,30 @@ export class PlaneRun {
     if (plane.running) this.store.set({ plane: { ...plane, running: false } });
   }
 
+  // Chooses the labels of the axes.
+  show(axes: [string, string]): void {
+    const { plane } = this.store.get();
+    if (plane.axes?.[0] === axes[0] && plane.axes[1] === axes[1]) return;
+    this.store.set({ plane: { ...plane, axes, exclusion: null } });
+    this.contours.offer(() => this.drawBoundary());
+  }
+
+  // Finds where the exclusion ends between the signals that have been tested: with few of them, or
+  // all on a line, there is no boundary yet.
+  private async drawBoundary(): Promise<void> {
+    const { model, plane } = this.store.get();
+    if (!model?.patchset || !plane.axes || plane.results.size < 3) return;
+    const [x, y] = plane.axes;
+    const grid = gridOf(model.patchset.document, plane.results);
+    const exclusion = await this.engine.exclusion(model.library, { grid, x, y }).catch(() => null);
+    const now = this.store.get();
+    if (now.model === model && now.plane.axes === plane.axes) this.store.set({ plane: { ...now.plane, exclusion } });
+  }
+
   // Results with other settings are of no use.
   forget(): void {
     this.cancel();
-    this.store.set({ plane: NO_PLANE });
+    this.store.set({ plane: { ...NO_PLANE, axes: this.store.get().plane.axes } });
   }
 
   private async test(subject: Parameters<Engine["long"]>[0], signal: AbortSignal): Promise<PlaneResult | null> {
@@ -57,4 +83,15 @@ export class PlaneRun {
       return error instanceof Cancelled ? null : { failure: failureOf(error) };
     }
   }
+}
+
+// Returns the results as the command writes them for all patches of a set.
+function gridOf({ labels, patches }: PatchSet, results: ReadonlyMap<string, PlaneResult>): Json {
+  const entries = patches.flatMap(({ name, values }): Json[] => {
+    const found = results.get(name);
+    if (!found) return [];
+    const place = Object.fromEntries(labels.map((label, i) => [label, values[i] ?? null]));
+    return [{ patch: name, values: place, ...("result" in found ? { result: found.result as unknown as Json } : { error: found.failure.message }) }];
+  });
+  return { n_patches: entries.length, patches: entries };
 }

@@ -34,11 +34,3 @@ export function pointsOf(patchset: PatchSet, x: NumericLabel, y: NumericLabel, r
     };
   });
 }
-
-// Whether three of the points are not on a line, so that a boundary between them can be drawn.
-export function spanPlane(points: readonly { x: number; y: number }[]): boolean {
-  const [first, ...rest] = points;
-  const second = rest.find((point) => first && (point.x !== first.x || point.y !== first.y));
-  if (!first || !second) return false;
-  return rest.some((point) => (second.x - first.x) * (point.y - first.y) !== (second.y - first.y) * (point.x - first.x));
-}

@@ -2,7 +2,7 @@
 
 import type { Limit, Ranking, ReportData, Scan } from "../../documents";
 import type { View } from "../../report/view";
-import type { Hypotest, HypotestToys, Parameter, PatchSet, Significance, Tree } from "../engine/documents";
+import type { Exclusion, Hypotest, HypotestToys, Parameter, PatchSet, Significance, Tree } from "../engine/documents";
 import type { Failure, FileEntry, Library } from "../engine/protocol";
 import type { Shared } from "./fragment";
 import type { History } from "./history";
@@ -55,6 +55,9 @@ export interface Plane {
   running: boolean;
   results: ReadonlyMap<string, PlaneResult>;
   wanted: number;
+  // The labels of the axes, and the boundaries between the signals that have been tested.
+  axes: [string, string] | null;
+  exclusion: Exclusion | null;
 }
 
 // Something that went wrong, and with what.
@@ -96,7 +99,7 @@ export function noParts(): Parts {
   return { ranking: noPart(), scan: noPart(), limit: noPart(), significance: noPart(), toys: noPart() };
 }
 
-export const NO_PLANE: Plane = { running: false, results: new Map(), wanted: 0 };
+export const NO_PLANE: Plane = { running: false, results: new Map(), wanted: 0, axes: null, exclusion: null };
 
 export function initialState(): AppState {
   return {

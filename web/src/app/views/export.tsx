@@ -68,6 +68,7 @@ export function Copyable({ label, text }: { label: string; text: string }) {
 }
 
 function Documents({ data }: { data: ReportData }) {
+  const app = useApp();
   const parts = useSelected((state) => state.parts);
   const stale = useSelected((state) => state.overview.stale);
   const documents = Object.entries(parts).filter(([, part]) => part.value !== null && !part.stale);
@@ -75,9 +76,10 @@ function Documents({ data }: { data: ReportData }) {
   return (
     <section aria-labelledby="documents-title">
       <h2 id="documents-title">Files</h2>
-      <p class="note">Documents in JSON as the command writes them, with seven digits in the report. Every figure has its own buttons for SVG and PNG.</p>
+      <p class="note">Documents in JSON, as the command writes them. Every figure has its own buttons for SVG and PNG.</p>
       <p class="actions">
         <button type="button" disabled={stale} onClick={() => saveJson("report.json", data.report)}>report.json</button>
+        <button type="button" onClick={() => void app.document({ verb: "fit" }).then((fit) => saveJson("fit.json", fit))}>fit.json</button>
         {documents.map(([name, part]) => <button key={name} type="button" onClick={() => saveJson(`${name}.json`, part.value)}>{name}.json</button>)}
       </p>
       <p class="note">Tables for HEPData in YAML: yields of every region{limit ? ", and the limit" : "; the limit, once it is computed"}.</p>
@@ -101,12 +103,15 @@ function LinkSection() {
 function EmbedSection() {
   const urls = useSelected((state) => state.model?.urls ?? []);
   const view = useSelected((state) => state.view);
-  const source = urls[0] ? new URL(urls[0], document.baseURI).href : "https://example.org/workspace.json";
+  const patch = useSelected((state) => state.history?.present.open.patchset?.patch);
+  const source = urls.length > 0 ? urls.map((url) => new URL(url, document.baseURI).href).join(" ") : "https://example.org/workspace.json";
+  const attributes = { src: source, ...(view === "export" ? {} : { view }), ...(patch === undefined ? {} : { patch }) };
+  const text = Object.entries(attributes).map(([name, value]) => ` ${name}="${attribute(value)}"`).join("");
   const script = new URL("embed.js", document.baseURI).href;
   return (
     <section aria-labelledby="embed-title">
       <h2 id="embed-title">Embed</h2>
-      <Copyable label="HTML" text={`<script type="module" src="${attribute(script)}"></script>\n<nextstat-view src="${attribute(source)}" view="${view === "export" ? "overview" : view}"></nextstat-view>`} />
+      <Copyable label="HTML" text={`<script src="${attribute(script)}"></script>\n<nextstat-view${text}></nextstat-view>`} />
     </section>
   );
 }

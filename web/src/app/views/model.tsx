@@ -62,7 +62,7 @@ function Sample({ sample }: { sample: TreeSample }) {
   const kinds = useMemo(() => [...new Set(sample.modifiers.map((modifier) => modifier.type))].map((type) => count(sample.modifiers.filter((one) => one.type === type).length, type)).join(", "), [sample]);
   return (
     <Unfold summary={<><Name text={sample.name} /> <small>{kinds}</small></>}>
-      {() => <VirtualList label="Modifiers" rows={sample.modifiers} row={24} height={Math.min(sample.modifiers.length, 12) * 24} render={({ name, type }) => <span class="modifier"><code>{type}</code> <Name text={name} /></span>} />}
+      {() => <VirtualList label="Modifiers" rows={sample.modifiers} row={24} most={12} render={({ name, type }) => <span class="modifier"><code>{type}</code> <Name text={name} /></span>} />}
     </Unfold>
   );
 }

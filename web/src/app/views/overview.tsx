@@ -3,7 +3,7 @@
 import { useMemo } from "preact/hooks";
 
 import { Chart } from "../../components/chart";
-import { BAR_HEIGHT, limitBar } from "../../components/limit";
+import { BAR_HEIGHT, CLS_HEIGHT, clsChart, limitBar, testedRange } from "../../components/limit";
 import { Message } from "../../components/name";
 import { pullsChart, pullsHeight } from "../../components/pulls";
 import { rankingChart, rankingHeight } from "../../components/ranking";
@@ -81,6 +81,7 @@ function LimitCard() {
         {(limit) => (
           <>
             <Chart label={`Observed and expected limits on ${escapeText(limit.poi.name)}; the view Limit has their numbers`} draw={(width) => limitBar(limit, width)} inputs={[limit]} height={BAR_HEIGHT} />
+            <Chart label={`CLs of the tested values of ${escapeText(limit.poi.name)}; the view Limit has its table`} draw={(width) => clsChart(limit, width, testedRange(limit).range)} inputs={[limit]} height={CLS_HEIGHT} />
             <p class="note">Dot and line: observed; dashed: expected; <span class="key band-1" aria-hidden="true" /> ±1σ, <span class="key band-2" aria-hidden="true" /> ±2σ of the background.</p>
           </>
         )}
@@ -93,11 +94,15 @@ function FindingsCard({ check }: { check: Check }) {
   const serious = check.findings.filter((finding) => finding.severity !== "note");
   const shown = (serious.length > 0 ? serious : check.findings).slice(0, 8);
   return (
-    <Card title={<>Findings <small>{check.n_errors} errors, {check.n_warnings} warnings, {check.n_notes} notes</small></>} more="model">
+    <Card title={<>Findings of the check <small>{plural(check.n_errors, "error")}, {plural(check.n_warnings, "warning")}, {plural(check.n_notes, "note")}</small></>} more="model" wide>
       {shown.length === 0 && <p class="note">The check of the model found nothing.</p>}
       <ul class="findings">
         {shown.map((finding, i) => <li key={i}><span class={`severity ${finding.severity}`}>{finding.severity}</span> <Message text={finding.message} /></li>)}
       </ul>
     </Card>
   );
+}
+
+function plural(n: number, what: string): string {
+  return `${n} ${what}${n === 1 ? "" : "s"}`;
 }

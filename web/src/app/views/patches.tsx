@@ -1,6 +1,6 @@
 // The signals of a patch set: a plane of two of their labels that fills in, and a table of all.
 
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { Message, Name } from "../../components/name";
 import { type Column, DataTable } from "../../components/table";
@@ -48,6 +48,9 @@ function PlaneChoice({ patchset, plane }: { patchset: PatchSet; plane: Plane }) 
   const [kind, setKind] = useState<"observed" | "expected">("observed");
   const [x, y] = [labels[axes[0]], labels[axes[1]] ?? labels[0]];
   const points = useMemo(() => (x && y ? pointsOf(patchset, x, y, plane.results) : []), [patchset, plane, x, y]);
+  useEffect(() => {
+    if (x && y && x !== y) app.plane.show([x.name, y.name]);
+  }, [x, y]);
   if (!x || !y) return <p class="note">The signals have no numeric labels, so there is no plane.</p>;
   return (
     <figure class="narrow">
@@ -63,7 +66,7 @@ function PlaneChoice({ patchset, plane }: { patchset: PatchSet; plane: Plane }) 
           {(["observed", "expected"] as const).map((one) => <button key={one} type="button" aria-pressed={kind === one} onClick={() => setKind(one)}>{one === "observed" ? "Observed" : "Expected"}</button>)}
         </div>
       </div>
-      <PlaneFigure points={points} x={x.name} y={labels.length > 1 ? y.name : null} kind={kind} open={open} pick={(patch) => app.openPatch(patch)} />
+      <PlaneFigure points={points} x={x.name} y={labels.length > 1 ? y.name : null} kind={kind} exclusion={plane.exclusion} open={open} pick={(patch) => app.openPatch(patch)} />
     </figure>
   );
 }

@@ -2,7 +2,7 @@
 
 import { Unfold } from "../../components/chart";
 import { Name } from "../../components/name";
-import { SCAN_HEIGHT, scanChart, scanRange } from "../../components/scan";
+import { SCAN_HEIGHT, type ScanMark, scanChart, scanRange } from "../../components/scan";
 import { type Column, DataTable } from "../../components/table";
 import { ZoomChart } from "../../components/zoom";
 import type { Interval, ReportData, Scan } from "../../documents";
@@ -22,14 +22,15 @@ export function Scans({ data }: { data: ReportData }) {
   );
 }
 
-function OneScan({ scan }: { scan: Scan }) {
+// One scan; a conditional fit may be marked in it.
+export function OneScan({ scan, mark = null }: { scan: Scan; mark?: ScanMark | null }) {
   const rows = scan.values.map((value, i) => ({ value, rise: scan.twice_delta_nll[i], outcome: scan.outcomes?.[i] ?? "" }));
   const failed = rows.filter((row) => !isNumber(row.rise)).length;
   return (
     <figure>
       <h3><Name text={scan.parameter ?? ""} /></h3>
       <Caution document={scan} what="A fit of the scan" />
-      <ZoomChart {...scanRange(scan)} label={`Profile likelihood of ${escapeText(scan.parameter ?? "")}; its points are in the table below`} draw={(width, range) => scanChart(scan, width, range)} inputs={[scan]} height={SCAN_HEIGHT} />
+      <ZoomChart {...scanRange(scan)} label={`Profile likelihood of ${escapeText(scan.parameter ?? "")}; its points are in the table below`} draw={(width, range) => scanChart(scan, width, range, mark)} inputs={[scan, mark?.at, mark?.rise]} height={SCAN_HEIGHT} />
       <figcaption>{failed > 0 && `${failed} of ${rows.length} points did not converge and are left out. `}Dashed: where −2 Δ ln L is 1 and 4.</figcaption>
       {scan.intervals && scan.intervals.length > 0 && <ul class="plain">{scan.intervals.map((interval, i) => <li key={i}><IntervalText interval={interval} /></li>)}</ul>}
       <Unfold summary={`Table of ${rows.length} points`}>{() => <DataTable label="Points of the scan" columns={POINTS} rows={rows} limit={100} />}</Unfold>

@@ -1,0 +1,43 @@
+"""Servers on this machine for the tests of the app: one for its files, and one for files elsewhere."""
+
+import threading
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+
+class Handler(SimpleHTTPRequestHandler):
+    """Serves a folder, and notes what is asked for."""
+
+    extensions_map = {**SimpleHTTPRequestHandler.extensions_map, ".js": "text/javascript", ".wasm": "application/wasm", ".webmanifest": "application/manifest+json"}
+
+    def __init__(self, *arguments, allows_others=False, asked=None, **options):
+        self.allows_others = allows_others
+        self.asked = asked
+        super().__init__(*arguments, **options)
+
+    def do_GET(self):
+        self.asked.append(self.path)
+        super().do_GET()
+
+    def end_headers(self):
+        if self.allows_others:
+            self.send_header("Access-Control-Allow-Origin", "*")
+        super().end_headers()
+
+    def log_message(self, *_):
+        """Says nothing."""
+
+
+@contextmanager
+def served(folder, *, allows_others=False):
+    """Serves a folder on a free port; gives its address, and the list of what is asked for."""
+    asked = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder), allows_others=allows_others, asked=asked))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", asked
+    finally:
+        server.shutdown()
+        server.server_close()
