@@ -18,7 +18,6 @@ interface RequestEvent extends LifeEvent {
 interface Scope {
   readonly registration: { readonly scope: string };
   readonly clients: { claim(): Promise<void> };
-  skipWaiting(): Promise<void>;
   addEventListener(type: "install" | "activate", listener: (event: LifeEvent) => void): void;
   addEventListener(type: "fetch", listener: (event: RequestEvent) => void): void;
 }
@@ -36,13 +35,13 @@ scope.addEventListener("fetch", (event) => {
   if (place !== null) event.respondWith(answer(place, event.request));
 });
 
+// A new version waits until no page of the old one is open: a page and its workers belong together.
 async function install(): Promise<void> {
   const cache = await caches.open(CACHE);
   await Promise.all([...PLACES].map(async ([place, digest]) => {
     const kept = await caches.match(keyOf(place, digest));
     await cache.put(keyOf(place, digest), kept ?? (await fetched(place, digest)));
   }));
-  await scope.skipWaiting();
 }
 
 // The address of a file in the cache, which changes with its contents.

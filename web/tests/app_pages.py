@@ -5,6 +5,8 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from waiting import eventually
+
 WEB = Path(__file__).resolve().parents[1]
 DIST = WEB / "dist"
 EXAMPLES = WEB.parent / "examples"
@@ -63,7 +65,7 @@ class AppPage:
     def settle(self):
         """Waits until nothing is fitted, and no result that comes by itself is missing."""
         self.page.wait_for_selector(".strip[aria-busy=false]")
-        self.page.wait_for_function("!document.querySelector('.busy') && !document.querySelector('.stale')")
+        eventually(lambda: self.page.evaluate("!document.querySelector('.busy') && !document.querySelector('.stale')"))
 
     def view(self, name):
         """Goes to a view."""
@@ -84,7 +86,7 @@ class AppPage:
 
     def rise(self):
         """−2 Δ ln L that the slider reads, once it is there."""
-        self.page.wait_for_function("/ln L = [\\d.]+/.test(document.querySelector('.slider-text').innerText)")
+        self.page.wait_for_selector("text=/ln L = [0-9]/")
         return float(self.page.locator(".slider-text b").last.inner_text())
 
     def pulls(self):

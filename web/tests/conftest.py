@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,17 +20,9 @@ sys.path[:0] = [str(WEB), str(WEB / "tests")]
 import app_pages  # noqa: E402
 import compose  # noqa: E402
 from site_server import served  # noqa: E402
+from waiting import eventually  # noqa: E402
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
-
-
-def eventually(condition):
-    """Waits until `condition` is true, ten seconds at most: a browser draws when it has time."""
-    for _ in range(200):
-        if condition():
-            return
-        time.sleep(0.05)
-    assert condition()
 
 
 def unfold_all(page):

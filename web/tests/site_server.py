@@ -1,4 +1,5 @@
-"""Servers on this machine for the tests of the app: one for its files, and one for files elsewhere."""
+"""Servers on this machine for the tests of the app: one for its files, and one for files
+elsewhere."""
 
 import threading
 from contextlib import contextmanager

@@ -8,7 +8,7 @@ import zipfile
 import pytest
 import workspaces
 from app_pages import EXAMPLES
-from conftest import eventually
+from waiting import eventually
 
 SHAPES = EXAMPLES / "shapes.json"
 BACKGROUND, SIGNALS, PLANE = EXAMPLES / "background.json", EXAMPLES / "signals.json", EXAMPLES / "plane.json"
@@ -157,9 +157,9 @@ def test_a_signal_is_picked_in_the_head(open_app, nextstat):
     app = open_app()
     app.open(BACKGROUND, SIGNALS)
     first = app.value()
-    app.page.select_option(".model-name select", label="signal_700")
+    app.page.select_option(".model-name select", label="signal_800")
     eventually(lambda: app.value() != first)
-    expected = nextstat("fit", BACKGROUND, "--patchset", SIGNALS, "--patch-name", "signal_700")
+    expected = nextstat("fit", BACKGROUND, "--patchset", SIGNALS, "--patch-name", "signal_800")
     assert app.value() == pytest.approx(expected["poi"]["bestfit"], rel=1e-5)
 
 
@@ -175,7 +175,7 @@ def test_the_plane_fills_in_and_a_click_opens_a_signal(open_app, nextstat):
     name = row.locator("td").nth(0).inner_text()
     expected = nextstat("hypotest", BACKGROUND, "--patchset", PLANE, "--patch-name", name, "--mu", "1")
     assert float(row.locator("td").nth(3).locator("span").get_attribute("title").replace("−", "-")) == pytest.approx(expected["CLs_obs"], rel=1e-4)
-    app.page.wait_for_selector(".plane svg [aria-hidden] path, .plane svg [data-mark=line] path")
+    app.page.wait_for_selector(".plane svg [data-mark=line] path", state="attached")
     circles = app.page.locator(".plane svg [data-mark=dot] circle")
     box = circles.nth(n - 1).bounding_box()
     app.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
@@ -229,7 +229,8 @@ def test_settings_without_a_fit_say_so_and_are_undone(open_app):
     app.page.wait_for_selector(".strip .failure, .result.bad")
     app.page.keyboard.press("Control+z")
     app.page.keyboard.press("Control+z")
-    eventually(lambda: app.value() == before)
+    app.settle()
+    assert app.value() == before
     assert app.page.locator(".strip .failure").count() == 0
 
 

@@ -8,8 +8,8 @@ import zipfile
 import pytest
 import workspaces
 from app_pages import EXAMPLES
-from conftest import eventually
 from site_server import served
+from waiting import eventually
 
 SHAPES = EXAMPLES / "shapes.json"
 
@@ -35,9 +35,9 @@ def test_a_shared_link_leads_to_the_same_numbers(open_app):
 
 
 def test_a_link_of_a_patch_opens_it(open_app):
-    app = open_app(fragment="#url=examples/background.json&url=examples/signals.json&patch=signal_700")
+    app = open_app(fragment="#url=examples/background.json&url=examples/signals.json&patch=signal_800")
     app.page.wait_for_selector(".strip .result")
-    assert app.page.locator(".model-name select option:checked").inner_text() == "signal_700"
+    assert app.page.locator(".model-name select option:checked").inner_text() == "signal_800"
 
 
 def test_a_link_without_an_address_asks_for_its_file(open_app):

@@ -4,6 +4,7 @@ import { render } from "preact";
 
 import { App } from "./app";
 import { Engine } from "./engine/engine";
+import { makeWorker } from "./engine/start";
 import { AppContext } from "./parts/context";
 import { followAddress, followFiles } from "./state/address";
 import { Controller } from "./state/controller";
@@ -11,7 +12,7 @@ import { initialState } from "./state/state";
 import { Store } from "./state/store";
 
 const store = new Store(initialState());
-const engine = new Engine(() => new Worker("worker.js", { type: "module" }), navigator.hardwareConcurrency || 2);
+const engine = new Engine(makeWorker(), navigator.hardwareConcurrency || 2);
 const app = new Controller(store, engine);
 const root = document.getElementById("app")!;
 engine.warmUp();

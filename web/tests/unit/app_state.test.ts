@@ -5,7 +5,7 @@ import { decode, encode, openRequest, type Shared } from "../../src/app/state/fr
 import { begin, change, redo, undo, type Edit } from "../../src/app/state/history";
 import { bound, boundsOf, countChanges, fix, fixedAt, isMasked, mask, withAsimov, withPoi } from "../../src/app/state/settings";
 import { poiRange, riseOf } from "../../src/app/state/slider";
-import type { ReportData } from "../../src/documents";
+import type { Report } from "../../src/documents";
 
 const edit = (poi: string): Edit => ({ open: { workspace: "a.json" }, settings: { poi } });
 
@@ -69,13 +69,14 @@ test("a link without names opens what the files have", () => {
 
 test("the slider reaches four standard deviations, inside the bounds", () => {
   const poi = { name: "mu", index: 0, bestfit: 1, uncertainty: 0.5 };
-  assert.deepEqual(poiRange(poi, null), [-1, 3]);
-  assert.deepEqual(poiRange(poi, [0, 2.5]), [0, 2.5]);
-  assert.deepEqual(poiRange({ ...poi, bestfit: 0, uncertainty: null }, [0, 10]), [0, 2]);
+  assert.deepEqual(poiRange(poi, null), { low: -1, high: 3, step: 0.02 });
+  assert.deepEqual(poiRange(poi, [0, 2.5]), { low: 0, high: 2.5, step: 0.02 });
+  assert.deepEqual(poiRange({ ...poi, bestfit: 0, uncertainty: null }, [0, 10]), { low: 0, high: 2, step: 0.01 });
+  assert.deepEqual(poiRange({ ...poi, bestfit: 1.3662, uncertainty: 0.7391 }, [0, 10]), { low: 0, high: 4.3, step: 0.05 });
 });
 
 test("the rise of a conditional fit is not below zero", () => {
-  const fit = (twice_nll: number | null) => ({ report: { fit: { twice_nll } } }) as unknown as ReportData;
+  const fit = (twice_nll: number | null) => ({ fit: { twice_nll } }) as unknown as Report;
   assert.equal(riseOf(fit(103.84), fit(100))?.toFixed(2), "3.84");
   assert.equal(riseOf(fit(100 - 1e-12), fit(100)), 0);
   assert.equal(riseOf(fit(null), fit(100)), null);

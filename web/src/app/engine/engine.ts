@@ -1,6 +1,6 @@
 // The engine as the page uses it: typed questions, and which workers answer them.
 
-import type { Fit, Limit, Ranking, ReportData, Scan } from "../../documents";
+import type { Fit, Limit, Ranking, Report, ReportData, Scan } from "../../documents";
 import type { Exclusion, HypotestToys, Hypotest, Parameter, PatchSet, Significance, Tree } from "./documents";
 import { type MakeWorker, Pool, type Progress } from "./pool";
 import type { ExclusionQuestion, FileEntry, Library, OpenRequest, Reproduction, RunRequest, Settings, Task, Verb } from "./protocol";
@@ -45,8 +45,10 @@ export class Engine {
     return this.slow.size;
   }
 
+  // Starts the first worker, so that it is there when it is needed.
   warmUp(): void {
-    this.quick.warmUp();
+    // Where the engine cannot be started, the first file says why.
+    this.ask({ id: 0, files: [] }, { kind: "warm-up" }).catch(() => undefined);
   }
 
   list(library: Library): Promise<FileEntry[]> {
@@ -59,6 +61,12 @@ export class Engine {
 
   overview(subject: Subject): Promise<ReportData> {
     return this.ask(subject.library, run(subject, { verb: "overview" }));
+  }
+
+  // The parts of an overview that change when a parameter is fixed at another value.
+  async conditional(subject: Subject): Promise<Report> {
+    const found = await this.ask<{ report: Report }>(subject.library, { ...run(subject, { verb: "overview" }), only: "report" });
+    return found.report;
   }
 
   parameters(subject: Subject): Promise<Parameter[]> {

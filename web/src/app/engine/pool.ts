@@ -100,11 +100,6 @@ export class Pool {
     return this.seats.length;
   }
 
-  // Starts the first worker, so that the engine is there when it is needed.
-  warmUp(): void {
-    this.seats[0]!.start();
-  }
-
   run<T>(job: Job): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (job.signal?.aborted) return reject(new Cancelled());

@@ -64,9 +64,15 @@ export interface Library {
 export type Task =
   | { kind: "list" }
   | { kind: "patchset"; workspace: string; patchset: string }
-  | { kind: "run"; open: OpenRequest; request: RunRequest }
+  // `only` keeps the parts of an overview that change with the slider.
+  | { kind: "run"; open: OpenRequest; request: RunRequest; only?: "report" }
+  | { kind: "warm-up" }
   | { kind: "exclusion"; question: ExclusionQuestion }
   | { kind: "reproduce"; open: OpenRequest; request: RunRequest };
+
+// The first message to a worker: the compiled engine, which all workers share, or why there is
+// none.
+export type Start = { module: WebAssembly.Module } | { broken: string };
 
 export interface Order {
   id: number;
@@ -99,7 +105,7 @@ export interface EngineSession {
 }
 
 export interface EngineModule {
-  default: (options: { module_or_path: WebAssembly.Module | URL }) => Promise<unknown>;
+  default: (options: { module_or_path: WebAssembly.Module }) => Promise<unknown>;
   Files: new () => EngineFiles;
   Session: { open(files: EngineFiles, request: string): EngineSession };
   exclusion(question: string): string;

@@ -13,7 +13,7 @@ export function useMark(scan: Scan | null): ScanMark | null {
   const conditional = useSelected((state) => (state.slider ? state.conditional : null));
   const free = useSelected((state) => state.overview.value);
   if (!conditional || !free || free.report.fit.poi?.name !== scan?.parameter) return null;
-  return { at: conditional.at, rise: riseOf(conditional.data, free) };
+  return { at: conditional.at, rise: riseOf(conditional.report, free.report) };
 }
 
 export function LiveScan({ scan }: { scan: Scan }) {

@@ -63,7 +63,10 @@ function Parameters() {
   const { filter, update } = useView();
   const parameters = useSelected((state) => state.parameters);
   const [chosen, setChosen] = useState<string | null>(null);
-  const rows = useMemo(() => parameters.filter((parameter) => matcher(filter)(parameter.name)), [parameters, filter]);
+  const rows = useMemo(() => {
+    const matches = matcher(filter);
+    return parameters.filter((parameter) => matches(parameter.name)).sort((a, b) => Number(b.is_poi) - Number(a.is_poi));
+  }, [parameters, filter]);
   const selected = parameters.find((parameter) => parameter.name === chosen) ?? null;
   return (
     <section class="panel parameters" aria-labelledby="parameters-title">

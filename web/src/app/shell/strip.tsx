@@ -42,24 +42,27 @@ function Result({ data }: { data: ReportData }) {
 function Slider({ poi, data }: { poi: PoiOfFit; data: ReportData }) {
   const app = useApp();
   const slider = useSelected((state) => state.slider);
+  const stays = useSelected((state) => state.stays);
   const conditional = useSelected((state) => state.conditional);
   const bounds = useSelected((state) => state.parameters.find((one) => one.name === poi.name)?.bounds ?? null);
-  const [low, high] = poiRange(poi, bounds);
+  const { low, high, step } = poiRange(poi, bounds);
   const shown = slider?.at ?? poi.bestfit ?? low;
+  // A reader on the way to `Keep` has not left.
+  const leave = (event: FocusEvent) => (event.relatedTarget as Element | null)?.closest(".slider-box") == null && app.release();
   const keys = (event: KeyboardEvent) => event.key === "Escape" && app.release(true);
   return (
     <div class="slider-box">
       <label class="slider">
         <span class="hidden-text">Fix <Name text={poi.name} /> at</span>
-        <input type="range" class="poi" min={low} max={high} step={(high - low) / 200} value={shown} aria-valuetext={significant(shown, 4)}
+        <input type="range" class="poi" min={low} max={high} step={step} value={shown} aria-valuetext={significant(shown, 4)}
           onInput={(event) => app.slide(Number(event.currentTarget.value))} onPointerUp={() => app.release()} onPointerCancel={() => app.release()}
-          onKeyDown={keys} onBlur={() => app.release()} />
+          onKeyDown={keys} onBlur={leave} />
       </label>
       <div class="slider-scale" aria-hidden="true"><span>{significant(low, 3)}</span><span>{significant(high, 3)}</span></div>
       <p class="slider-text" aria-live="polite">
-        {slider ? <><Name text={poi.name} /> fixed at <b>{significant(slider.at, 4)}</b>: −2 Δ ln L = <b>{fixed(conditional ? riseOf(conditional.data, data) : null, 3)}</b></> : <>Move to fix <Name text={poi.name} /> and fit the rest</>}
+        {slider ? <>Fixed at <b>{significant(slider.at, 4)}</b>: −2 Δ ln L = <b>{fixed(conditional ? riseOf(conditional.report, data.report) : null, 3)}</b></> : <>Move to fix <Name text={poi.name} /> and fit the rest</>}
       </p>
-      <label class="check stays"><input type="checkbox" checked={slider?.stays ?? false} disabled={!slider} onChange={(event) => app.keep(event.currentTarget.checked)} />Keep</label>
+      <label class="check stays"><input type="checkbox" checked={stays} onChange={(event) => app.keep(event.currentTarget.checked)} />Keep</label>
     </div>
   );
 }

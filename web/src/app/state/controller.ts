@@ -98,21 +98,19 @@ export class Controller {
 
   // Fits with the parameter of interest fixed; the latest value wins.
   slide(at: number): void {
-    const { slider } = this.store.get();
-    this.store.set({ slider: { at, stays: slider?.stays ?? false } });
+    this.store.set({ slider: { at } });
     this.slides.offer(() => this.conditionalFit());
   }
 
   // Goes back to the free fit, unless the reader wants to stay.
   release(force = false): void {
-    const { slider } = this.store.get();
-    if (slider && (force || !slider.stays)) this.store.set({ slider: null, conditional: null });
+    const { slider, stays } = this.store.get();
+    if (slider && (force || !stays)) this.store.set({ slider: null, conditional: null });
   }
 
-  // Keeps the slider where it is, or lets it go.
+  // Whether the slider stays where it is when it is let go.
   keep(stays: boolean): void {
-    const { slider } = this.store.get();
-    if (slider) this.store.set({ slider: { ...slider, stays } });
+    this.store.set({ stays });
     if (!stays) this.release(true);
   }
 
@@ -161,8 +159,8 @@ export class Controller {
     const [subject, poi] = [this.subject(), overview.value?.report.fit.poi];
     if (!slider || !subject || !poi) return;
     try {
-      const data = await this.engine.overview({ ...subject, settings: fix(subject.settings, poi.name, slider.at) });
-      if (this.store.get().slider) this.store.set({ conditional: { at: slider.at, data } });
+      const report = await this.engine.conditional({ ...subject, settings: fix(subject.settings, poi.name, slider.at) });
+      if (this.store.get().slider) this.store.set({ conditional: { at: slider.at, report } });
     } catch (error) {
       this.store.set({ slider: null, conditional: null, notice: failureOf(error).message });
     }

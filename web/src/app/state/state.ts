@@ -1,6 +1,6 @@
 // Everything that the page shows, as one value.
 
-import type { Limit, Ranking, ReportData, Scan } from "../../documents";
+import type { Limit, Ranking, Report, ReportData, Scan } from "../../documents";
 import type { View } from "../../report/view";
 import type { Exclusion, Hypotest, HypotestToys, Parameter, PatchSet, Significance, Tree } from "../engine/documents";
 import type { Failure, FileEntry, Library } from "../engine/protocol";
@@ -38,7 +38,7 @@ export interface Model {
 // The fit with the parameter of interest fixed.
 export interface Conditional {
   at: number;
-  data: ReportData;
+  report: Report;
 }
 
 export interface Parts {
@@ -80,7 +80,10 @@ export interface AppState {
   overview: Part<ReportData>;
   parameters: readonly Parameter[];
   tree: Tree | null;
-  slider: { at: number; stays: boolean } | null;
+  // Where the slider is while the parameter of interest is fixed there.
+  slider: { at: number } | null;
+  // Whether the slider stays when it is let go.
+  stays: boolean;
   conditional: Conditional | null;
   parts: Parts;
   plane: Plane;
@@ -104,12 +107,18 @@ export const NO_PLANE: Plane = { running: false, results: new Map(), wanted: 0, 
 export function initialState(): AppState {
   return {
     busy: null, problem: null, notice: null, candidates: null, model: null, history: null, overview: noPart(), parameters: [], tree: null,
-    slider: null, conditional: null, parts: noParts(), plane: NO_PLANE, view: "overview",
+    slider: null, stays: false, conditional: null, parts: noParts(), plane: NO_PLANE, view: "overview",
     display: { filter: "", phase: "postfit", log: false, threshold: null, theme: "auto" }, awaited: null,
   };
 }
 
+let shown: { free: ReportData; report: Report; data: ReportData } | null = null;
+
 // The numbers on display: those of the slider while it is moved, otherwise those of the free fit.
-export function shownData(state: AppState): ReportData | null {
-  return state.conditional && state.slider ? state.conditional.data : state.overview.value;
+// The same numbers are the same object, so that they are not drawn again.
+export function shownData({ overview: { value: free }, conditional, slider }: AppState): ReportData | null {
+  if (!conditional || !slider || !free) return free;
+  const { report } = conditional;
+  if (shown?.free !== free || shown.report !== report) shown = { free, report, data: { ...free, report, gof: report.goodness_of_fit } };
+  return shown.data;
 }

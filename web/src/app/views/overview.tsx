@@ -4,10 +4,10 @@ import { useMemo } from "preact/hooks";
 
 import { Chart } from "../../components/chart";
 import { BAR_HEIGHT, CLS_HEIGHT, clsChart, limitBar, testedRange } from "../../components/limit";
-import { Message } from "../../components/name";
+import { Message, Name } from "../../components/name";
 import { pullsChart, pullsHeight } from "../../components/pulls";
 import { rankingChart, rankingHeight } from "../../components/ranking";
-import type { Check, Pull, ReportData } from "../../documents";
+import type { Check, Finding, Pull, ReportData } from "../../documents";
 import { matcher } from "../../numbers/pattern";
 import { escapeText } from "../../numbers/escape";
 import { useView } from "../../report/view";
@@ -34,11 +34,17 @@ export function Overview({ data }: { data: ReportData }) {
 
 function PullsCard({ pulls }: { pulls: readonly Pull[] }) {
   const { filter } = useView();
-  const rows = useMemo(() => {
+  const free = useSelected((state) => state.overview.value?.report.pulls) ?? pulls;
+  // The order is that of the free fit, so that rows stay in their places while the slider moves.
+  const order = useMemo(() => {
     const matches = matcher(filter);
     const size = (row: Pull) => Math.abs(row.pull ?? 0);
-    return pulls.filter((row) => matches(row.parameter)).sort((a, b) => size(b) - size(a)).slice(0, N_ROWS);
-  }, [pulls, filter]);
+    return free.filter((row) => matches(row.parameter)).sort((a, b) => size(b) - size(a)).slice(0, N_ROWS).map((row) => row.index);
+  }, [free, filter]);
+  const rows = useMemo(() => {
+    const byIndex = new Map(pulls.map((row) => [row.index, row]));
+    return order.flatMap((index) => byIndex.get(index) ?? []);
+  }, [order, pulls]);
   return (
     <Card title={<>Largest pulls <small>{rows.length} of {pulls.length}</small></>} more="pulls">
       {rows.length > 0 ? <Chart label={`The ${rows.length} largest pulls; the view Pulls has their numbers`} draw={(width) => pullsChart(rows, width)} inputs={[rows]} height={pullsHeight(rows.length)} /> : <p class="note">No constrained parameter matches.</p>}
@@ -97,10 +103,16 @@ function FindingsCard({ check }: { check: Check }) {
     <Card title={<>Findings of the check <small>{plural(check.n_errors, "error")}, {plural(check.n_warnings, "warning")}, {plural(check.n_notes, "note")}</small></>} more="model" wide>
       {shown.length === 0 && <p class="note">The check of the model found nothing.</p>}
       <ul class="findings">
-        {shown.map((finding, i) => <li key={i}><span class={`severity ${finding.severity}`}>{finding.severity}</span> <Message text={finding.message} /></li>)}
+        {shown.map((finding, i) => <li key={i}><span class={`severity ${finding.severity}`}>{finding.severity}</span> <Message text={finding.message} /> <Place finding={finding} /></li>)}
       </ul>
     </Card>
   );
+}
+
+// Where a finding is, from the smallest part to the largest.
+function Place({ finding: { modifier, parameter, sample, channel } }: { finding: Finding }) {
+  const parts = [modifier ?? parameter, sample, channel].filter((part) => part !== undefined);
+  return <span class="place">{parts.map((part, i) => <span key={i}>{i > 0 && " · "}<Name text={part} /></span>)}</span>;
 }
 
 function plural(n: number, what: string): string {
