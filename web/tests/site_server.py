@@ -5,12 +5,11 @@ import threading
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 
 class Handler(SimpleHTTPRequestHandler):
     """Serves a folder, and notes what is asked for."""
-
-    extensions_map = {**SimpleHTTPRequestHandler.extensions_map, ".js": "text/javascript", ".wasm": "application/wasm", ".webmanifest": "application/manifest+json"}
 
     def __init__(self, *arguments, allows_others=False, asked=None, **options):
         self.allows_others = allows_others
@@ -25,6 +24,11 @@ class Handler(SimpleHTTPRequestHandler):
         if self.allows_others:
             self.send_header("Access-Control-Allow-Origin", "*")
         super().end_headers()
+
+    def guess_type(self, path):
+        """The type of a file, the same on every machine."""
+        known = {".js": "text/javascript", ".wasm": "application/wasm", ".webmanifest": "application/manifest+json"}
+        return known.get(Path(path).suffix) or super().guess_type(path)
 
     def log_message(self, *_):
         """Says nothing."""

@@ -49,7 +49,8 @@ def test_the_page_says_that_files_stay_and_keeps_its_word(open_app, site):
 def test_all_results_come_by_themselves(open_app):
     app = open_app()
     app.open(SHAPES)
-    for view, figure in (("overview", ".cards"), ("regions", "#regions"), ("correlations", "#correlations"), ("ranking", "#ranking"), ("scan", "#scan"), ("limit", "#limits")):
+    figures = {"overview": ".cards", "regions": "#regions", "correlations": "#correlations", "ranking": "#ranking", "scan": "#scan", "limit": "#limits"}
+    for view, figure in figures.items():
         app.view(view)
         app.page.wait_for_selector(f"{figure} svg[role=img], {figure} .chart [role=img]")
     metrics = app.page.locator(".metrics").inner_text()
@@ -64,6 +65,42 @@ def test_compressed_files_are_opened(open_app):
     app.open(("files.zip", zipped({"a/shapes.json": SHAPES.read_bytes(), "a/README.md": "# Text"})))
     app.page.wait_for_selector("text=a/shapes.json")
     assert app.result() == first
+
+
+def test_a_measurement_with_its_channels_and_histograms_is_opened(open_app, nextstat):
+    app = open_app()
+    folder = EXAMPLES / "histfactory"
+    app.open(*(folder / name for name in ("combination.xml", "SR.xml", "CR.xml", "histograms.root")))
+    expected = nextstat("fit", folder / "combination.xml")["poi"]["bestfit"]
+    assert app.value() == pytest.approx(expected, rel=1e-5)
+    app.open(("record.zip", zipped({f"record/{one.name}": one.read_bytes() for one in folder.iterdir() if one.suffix in (".xml", ".root")})))
+    app.page.wait_for_selector("text=record/combination.xml")
+    assert app.value() == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_card_is_opened_with_the_file_that_it_names(open_app, nextstat):
+    app = open_app()
+    folder = EXAMPLES / "combine"
+    app.open(folder / "templates.txt", folder / "templates.csv")
+    assert app.value() == pytest.approx(nextstat("fit", folder / "templates.txt")["poi"]["bestfit"], rel=1e-5)
+
+
+def test_a_patch_set_that_is_dropped_alone_is_for_the_workspace_before_it(open_app):
+    app = open_app()
+    app.drop(BACKGROUND)
+    app.page.wait_for_selector(".problem >> text=which no modifier uses")
+    app.open(SIGNALS)
+    app.page.wait_for_selector(".model-name select")
+    assert app.page.locator(".model-name select option").all_inner_texts() == ["none", "signal_300", "signal_500", "signal_800"]
+
+
+def test_a_patch_set_of_another_workspace_is_refused(open_app):
+    app = open_app()
+    app.open(SHAPES)
+    app.drop(SIGNALS)
+    app.page.wait_for_selector(".problem")
+    assert "signals.json" in app.page.locator(".problem").inner_text()
+    assert app.page.locator(".model-name select").count() == 0
 
 
 def test_one_of_several_models_is_picked(open_app):

@@ -59,7 +59,8 @@ def test_every_control_is_reached_by_the_keyboard(open_app):
     reached = set()
     for _ in range(140):
         app.page.keyboard.press("Tab")
-        reached.add(app.page.evaluate("(one => one && (one.getAttribute('aria-label') || one.id || one.className || one.textContent.slice(0, 20)))(document.activeElement)"))
+        name = "(one => one.getAttribute('aria-label') || one.id || one.className || one.textContent.slice(0, 20))(document.activeElement)"
+        reached.add(app.page.evaluate(name))
     assert {"poi", "Filter of parameters", "Channels of the fit", "Parameters of the fit", "pick", "tab-overview", "Theme"} <= reached
     assert any(name.startswith("Fix ") for name in reached)
 

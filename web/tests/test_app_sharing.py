@@ -116,7 +116,15 @@ def test_a_saved_svg_is_a_picture_on_its_own(open_app):
     app.view("scan")
     app.page.wait_for_selector("#scan .chart svg")
     _, svg = saved(app, "#scan .tools button")
-    size = app.page.evaluate("async text => { const image = new Image(); image.src = URL.createObjectURL(new Blob([text], {type: 'image/svg+xml'})); await image.decode(); return [image.width, image.height]; }", svg.decode())
+    size = app.page.evaluate(
+        """async text => {
+            const image = new Image();
+            image.src = URL.createObjectURL(new Blob([text], {type: 'image/svg+xml'}));
+            await image.decode();
+            return [image.width, image.height];
+        }""",
+        svg.decode(),
+    )
     assert size[0] > 300 and size[1] > 200
 
 

@@ -24,7 +24,8 @@ def channel(rng, name, systematics, n_bins, signal):
     modifiers = [modifier(rng, systematic, data, i) for i, systematic in enumerate(systematics)]
     samples = [{"name": "background", "data": data, "modifiers": modifiers}]
     if signal:
-        samples.append({"name": "signal", "data": [round(0.1 * value, 3) for value in reversed(data)], "modifiers": [{"name": "mu", "type": "normfactor", "data": None}]})
+        signals = [round(0.1 * value, 3) for value in reversed(data)]
+        samples.append({"name": "signal", "data": signals, "modifiers": [{"name": "mu", "type": "normfactor", "data": None}]})
     return {"name": name, "samples": samples}
 
 

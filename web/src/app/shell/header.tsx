@@ -15,7 +15,7 @@ export function Header({ embedded }: { embedded: boolean }) {
   const isOpen = useSelected((state) => state.model !== null);
   return (
     <header class="masthead">
-      <h1><Mark /> nextstat</h1>
+      <h1><Mark /> <span class="brand">nextstat</span></h1>
       {isOpen && <ModelName />}
       <div class="masthead-end">
         {isOpen && <UndoButtons />}
