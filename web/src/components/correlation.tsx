@@ -24,16 +24,51 @@ export interface Pair {
 }
 
 // Returns the pairs among `chosen` parameters whose correlation is at least `threshold` in size,
-// the largest first.
-export function strongPairs(correlation: Correlation, chosen: readonly number[], threshold: number): Pair[] {
+// the largest first, and `most` of them at most: of 600 parameters there are 180,000.
+export function strongPairs(correlation: Correlation, chosen: readonly number[], threshold: number, most = Infinity): Pair[] {
+  const least = Math.max(threshold, cutOf(pairCounts(correlation, chosen), most));
   const pairs: Pair[] = [];
   chosen.forEach((first, i) => {
-    for (const second of chosen.slice(0, i)) {
-      const value = correlationOf(correlation, first, second);
-      if (value !== null && Math.abs(value) >= threshold) pairs.push({ first: second, second: first, value });
+    for (let j = 0; j < i; j += 1) {
+      const value = correlationOf(correlation, first, chosen[j]!);
+      if (value !== null && Math.abs(value) >= least) pairs.push({ first: chosen[j]!, second: first, value });
     }
   });
-  return pairs.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+  return pairs.sort((a, b) => Math.abs(b.value) - Math.abs(a.value)).slice(0, most);
+}
+
+// Returns how many pairs among `chosen` reach `threshold`.
+export function countPairs(correlation: Correlation, chosen: readonly number[], threshold: number): number {
+  let n = 0;
+  chosen.forEach((first, i) => {
+    for (let j = 0; j < i; j += 1) {
+      const value = correlationOf(correlation, first, chosen[j]!);
+      if (value !== null && Math.abs(value) >= threshold) n += 1;
+    }
+  });
+  return n;
+}
+
+// Pairs by their size in thousandths.
+function pairCounts(correlation: Correlation, chosen: readonly number[]): Uint32Array {
+  const counts = new Uint32Array(1001);
+  chosen.forEach((first, i) => {
+    for (let j = 0; j < i; j += 1) {
+      const value = correlationOf(correlation, first, chosen[j]!);
+      if (value !== null) counts[Math.min(1000, Math.floor(1000 * Math.abs(value)))]! += 1;
+    }
+  });
+  return counts;
+}
+
+// The largest number of thousandths that at least `most` pairs reach; 0 if there are fewer.
+function cutOf(counts: Uint32Array, most: number): number {
+  let n = 0;
+  for (let thousandths = 1000; thousandths > 0; thousandths -= 1) {
+    n += counts[thousandths]!;
+    if (n >= most) return thousandths / 1000;
+  }
+  return 0;
 }
 
 // Returns the parameters of `among` with a correlation of at least `threshold` with another of
@@ -140,12 +175,19 @@ function Raster({ correlation, chosen, point }: DrawingProps) {
   );
 }
 
+// Red, green and blue.
+const NEGATIVE = [42, 120, 192];
+const POSITIVE = [200, 56, 46];
+
 function paint(canvas: HTMLCanvasElement, correlation: Correlation, chosen: readonly number[]): void {
   const n = chosen.length;
   const pixels = new ImageData(n, n);
   chosen.forEach((first, i) => chosen.forEach((second, j) => {
     const value = correlationOf(correlation, first, second) ?? 0;
-    pixels.data.set([...(value < 0 ? [42, 120, 192] : [200, 56, 46]), Math.round(255 * Math.sqrt(Math.abs(value)))], 4 * (i * n + j));
+    const at = 4 * (i * n + j);
+    const colour = value < 0 ? NEGATIVE : POSITIVE;
+    for (let part = 0; part < 3; part += 1) pixels.data[at + part] = colour[part]!;
+    pixels.data[at + 3] = Math.round(255 * Math.sqrt(Math.abs(value)));
   }));
   canvas.width = n;
   canvas.height = n;

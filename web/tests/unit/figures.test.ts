@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { choose, correlationOf, strongPairs } from "../../src/components/correlation";
+import { choose, correlationOf, countPairs, strongPairs } from "../../src/components/correlation";
 import { hiddenBins, layersOf, regionSums, stackOrder, summaryOf } from "../../src/components/stack";
 import { coloursOf } from "../../src/components/style";
 import type { ChannelYields, Prediction } from "../../src/documents";
@@ -69,6 +69,12 @@ test("a threshold keeps who reaches it, at it too, and the parameters of interes
   assert.deepEqual(choose(CORRELATION, all, new Set(), 0.8), []);
   // Correlations with parameters that a filter leaves out do not count.
   assert.deepEqual(choose(CORRELATION, [2, 3], new Set([0]), 0.5), [0]);
+});
+
+test("the largest pairs are found without the others", () => {
+  const all = strongPairs(CORRELATION, [0, 1, 2, 3, 4], 0);
+  assert.deepEqual(strongPairs(CORRELATION, [0, 1, 2, 3, 4], 0, 2), all.slice(0, 2));
+  assert.deepEqual([0, 0.2, 0.9].map((threshold) => countPairs(CORRELATION, [0, 1, 2, 3, 4], threshold)), [0, 0.2, 0.9].map((threshold) => strongPairs(CORRELATION, [0, 1, 2, 3, 4], threshold).length));
 });
 
 test("pairs are in the order of their size", () => {

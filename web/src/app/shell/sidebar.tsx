@@ -3,6 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 
 import { Name } from "../../components/name";
+import { escapeText } from "../../numbers/escape";
 import { useView } from "../../report/view";
 import { matcher } from "../../numbers/pattern";
 import { measured, significant } from "../../numbers/format";
@@ -95,7 +96,7 @@ function ParameterList({ rows, chosen, choose }: ListProps) {
       const [value, sigma] = values.get(name) ?? [];
       return (
         <div class={chosen === name ? "parameter chosen" : "parameter"}>
-          <button type="button" class="lock" aria-pressed={at !== null} title={at === null ? "Fix at its best fit" : "Leave free"} aria-label={`Fix ${name}`} onClick={() => app.editSettings((old) => fix(old, name, at === null ? (value ?? 0) : null))}>{at === null ? "○" : "●"}</button>
+          <button type="button" class="lock" aria-pressed={at !== null} title={at === null ? "Fix at its best fit" : "Leave free"} aria-label={`Fix ${escapeText(name)}`} onClick={() => app.editSettings((old) => fix(old, name, at === null ? (value ?? 0) : null))}>{at === null ? "○" : "●"}</button>
           <button type="button" class="pick" aria-expanded={chosen === name} onClick={() => choose(chosen === name ? null : name)}>
             <span class={isPoi ? "poi-name" : undefined}><Name text={name} /></span>
             <span class="value">{at === null ? measured(value, sigma) : significant(at, 4)}</span>

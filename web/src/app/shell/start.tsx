@@ -13,12 +13,13 @@ const EXAMPLES: [string, string, string[]][] = [
 ];
 
 export function Start() {
+  const app = useApp();
   const awaited = useSelected((state) => state.awaited);
   const busy = useSelected((state) => state.busy);
   return (
     <main class="start">
       <h2>{awaited ? "Drop the file of this link" : "Drop a workspace, see the physics"}</h2>
-      {awaited?.digest && <p class="lead">The link has settings for the workspace with the digest <code title={awaited.digest}>{awaited.digest.slice(0, 12)}…</code>, and the file is not in it. Drop that file here.</p>}
+      {awaited?.digest && <p class="lead">The link has settings for the workspace with the digest <code title={awaited.digest}>{awaited.digest.slice(0, 12)}…</code>, and the file is not in it. Drop that file here. <button type="button" class="link" onClick={() => app.forgetLink()}>Forget the link</button></p>}
       {!awaited && <p class="lead">Fits, pulls, correlations, rankings and limits of HistFactory and HS3 models, computed here in your browser.</p>}
       <div class="target" aria-busy={busy !== null}>
         <p><OpenFiles primary>Choose files</OpenFiles> <span>or drop them anywhere on this page</span></p>

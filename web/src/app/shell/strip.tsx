@@ -7,6 +7,7 @@ import type { PoiOfFit, ReportData } from "../../documents";
 import { type Maybe, fixed, full, isNumber, measured, partOf, probability, significant } from "../../numbers/format";
 import { FailureNote } from "../parts/card";
 import { useApp, useSelected } from "../parts/context";
+import { boundsOf } from "../state/settings";
 import { poiRange, riseOf } from "../state/slider";
 
 export function Strip() {
@@ -44,7 +45,7 @@ function Slider({ poi, data }: { poi: PoiOfFit; data: ReportData }) {
   const slider = useSelected((state) => state.slider);
   const stays = useSelected((state) => state.stays);
   const conditional = useSelected((state) => state.conditional);
-  const bounds = useSelected((state) => state.parameters.find((one) => one.name === poi.name)?.bounds ?? null);
+  const bounds = useSelected((state) => boundsOf(state.history!.present.settings, poi.name) ?? state.parameters.find((one) => one.name === poi.name)?.bounds ?? null);
   const { low, high, step } = poiRange(poi, bounds);
   const shown = slider?.at ?? poi.bestfit ?? low;
   // A reader on the way to `Keep` has not left.

@@ -24,6 +24,8 @@ export class Controller {
   private readonly slides = new Latest();
   private timer = 0;
   private loads = 0;
+  // The model that the tree is of.
+  private described: OpenRequest | null = null;
   // A workspace that could not be opened, as a background without its signal: it may follow.
   private incomplete: Model | null = null;
 
@@ -61,6 +63,12 @@ export class Controller {
     await this.openFiles(files, [...urls], wish);
   }
 
+  // Files that are opened from here on are not those of the link of this page.
+  forgetLink(): void {
+    this.store.set({ awaited: null });
+    history.replaceState(null, "", location.pathname);
+  }
+
   // Opens what the reader picked among several models.
   async pick(workspace: string, patchset: string | null): Promise<void> {
     const model = this.store.get().candidates;
@@ -68,6 +76,7 @@ export class Controller {
     const entries = model.entries.filter((entry) => entry.kind !== "patchset" || entry.path === patchset);
     const others = modelsOf(entries).filter((entry) => entry.path !== workspace).map((entry) => entry.path);
     const kept = entries.filter((entry) => !others.includes(entry.path));
+    this.store.set({ candidates: null });
     await this.attempt(workspace, (isCurrent) => this.openModel({ ...model, entries: kept }, null, isCurrent));
   }
 
@@ -208,8 +217,12 @@ export class Controller {
     const parameters = await this.engine.parameters(subject);
     if (!isCurrent()) return;
     this.store.set({ parameters });
+    // The tree is that of the model, whatever its settings are.
+    if (this.store.get().tree && this.described === subject.open) return;
     const tree = await this.engine.tree(subject);
-    if (isCurrent()) this.store.set({ tree });
+    if (!isCurrent()) return;
+    this.described = subject.open;
+    this.store.set({ tree });
   }
 
   private awaited(): Shared | null {

@@ -3,7 +3,7 @@
 import { useMemo } from "preact/hooks";
 
 import { Unfold } from "../../components/chart";
-import { CorrelationMatrix, type Pair, choose, strongPairs } from "../../components/correlation";
+import { CorrelationMatrix, type Pair, choose, countPairs, strongPairs } from "../../components/correlation";
 import { Name } from "../../components/name";
 import { type Column, DataTable } from "../../components/table";
 import type { Correlation, ReportData } from "../../documents";
@@ -35,7 +35,8 @@ function Matrix({ data, correlation }: { data: ReportData; correlation: Correlat
     const among = correlation.par_names.flatMap((name, i) => (matches(name) ? [i] : []));
     return choose(correlation, among, pois, threshold);
   }, [correlation, pois, filter, threshold]);
-  const pairs = useMemo(() => strongPairs(correlation, chosen, Math.max(threshold, 0.001)), [correlation, chosen, threshold]);
+  const least = Math.max(threshold, 0.001);
+  const nPairs = useMemo(() => countPairs(correlation, chosen, least), [correlation, chosen, least]);
   return (
     <figure>
       <div class="local">
@@ -48,14 +49,22 @@ function Matrix({ data, correlation }: { data: ReportData; correlation: Correlat
       </div>
       {chosen.length > 0 ? <CorrelationMatrix correlation={correlation} chosen={chosen} /> : <p class="note">No correlation is as large.</p>}
       <figcaption>Red: positive, blue: negative. A parameter is shown if one of its correlations reaches the threshold; parameters of interest always are.</figcaption>
-      <Unfold summary={`Table of ${pairs.length} pairs`}>
-        {() => <PairTable correlation={correlation} pairs={pairs} />}
+      <Unfold summary={`Table of ${nPairs} pairs`}>
+        {() => <PairTable correlation={correlation} chosen={chosen} least={least} n={nPairs} />}
       </Unfold>
     </figure>
   );
 }
 
-function PairTable({ correlation, pairs }: { correlation: Correlation; pairs: Pair[] }) {
+interface PairProps {
+  correlation: Correlation;
+  chosen: readonly number[];
+  least: number;
+  n: number;
+}
+
+function PairTable({ correlation, chosen, least, n }: PairProps) {
+  const pairs = useMemo(() => strongPairs(correlation, chosen, least, MAX_PAIRS), [correlation, chosen, least]);
   const name = (index: number) => correlation.par_names[index] ?? "";
   const columns: Column<Pair>[] = [
     { head: "Parameter", value: (row) => name(row.first), cell: (row) => <Name text={name(row.first)} /> },
@@ -64,8 +73,8 @@ function PairTable({ correlation, pairs }: { correlation: Correlation; pairs: Pa
   ];
   return (
     <>
-      {pairs.length > MAX_PAIRS && <p class="note">The {MAX_PAIRS} largest of {pairs.length}.</p>}
-      <DataTable label="Correlations" columns={columns} rows={pairs.slice(0, MAX_PAIRS)} />
+      {n > MAX_PAIRS && <p class="note">The {MAX_PAIRS} largest of {n}.</p>}
+      <DataTable label="Correlations" columns={columns} rows={pairs} />
     </>
   );
 }
