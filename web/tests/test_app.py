@@ -36,9 +36,9 @@ def test_a_dropped_file_shows_its_fit_and_its_pulls(open_app, nextstat):
 def test_the_page_says_that_files_stay_and_keeps_its_word(open_app, site):
     app = open_app()
     assert "nothing is uploaded" in app.page.locator(".private").inner_text()
-    app.open(SHAPES)
-    app.page.evaluate("navigator.serviceWorker.ready")
+    eventually(lambda: app.page.evaluate("navigator.serviceWorker.controller !== null"))
     asked = list(site[1])
+    app.open(SHAPES)
     for view in ("pulls", "ranking", "limit", "export"):
         app.view(view)
     app.slide(1.5)

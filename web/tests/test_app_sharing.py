@@ -29,6 +29,7 @@ def test_a_shared_link_leads_to_the_same_numbers(open_app):
     second.page.wait_for_selector(".strip .result")
     second.settle()
     assert second.value() == first.value()
+    assert second.page.title().startswith("shapes.json")
     assert second.page.locator("#tab-pulls").get_attribute("aria-selected") == "true"
     assert not second.page.locator(".row-label", has_text="control_region").locator("input").is_checked()
     assert second.page.locator(".notices .caution").count() == 0
@@ -50,6 +51,11 @@ def test_a_link_without_an_address_asks_for_its_file(open_app):
     assert second.page.locator(".start h2").inner_text() == "Drop the file of this link"
     second.open(SHAPES)
     assert second.page.locator(".notices .caution").count() == 0
+    second.page.goto(second.site + "/index.html#sha256=" + "0" * 64)
+    second.page.reload()
+    second.page.click("text=Forget the link")
+    assert second.page.locator(".start h2").inner_text().startswith("Drop a workspace")
+    assert fragment_of(second) == ""
     third = open_app(fragment=fragment)
     third.open(("other.json", workspaces.workspace()))
     assert "another workspace" in third.page.locator(".notices .caution").inner_text()

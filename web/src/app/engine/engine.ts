@@ -29,8 +29,9 @@ export interface Watch {
   last?: boolean;
 }
 
-// More workers than this have little to do, and each has its copy of the files.
-const MOST = 6;
+// One of them may be busy for minutes; more than the most have little to do, and each has its copy of
+// the files.
+const [LEAST, MOST] = [2, 6];
 
 export class Engine {
   private readonly quick: Pool;
@@ -38,7 +39,7 @@ export class Engine {
 
   constructor(make: MakeWorker, cores: number) {
     this.quick = new Pool(1, make);
-    this.slow = new Pool(Math.min(Math.max(cores - 1, 1), MOST), make);
+    this.slow = new Pool(Math.min(Math.max(cores - 1, LEAST), MOST), make);
   }
 
   get nSlow(): number {

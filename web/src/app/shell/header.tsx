@@ -1,6 +1,6 @@
 // The head: which model is open, undo and redo, the link to it, and the theme.
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
 import { Name } from "../../components/name";
 import { shortText } from "../../numbers/escape";
@@ -44,6 +44,9 @@ function ModelName() {
   const measurements = useSelected((state) => state.overview.value?.inspect?.measurements);
   const measurement = useSelected((state) => state.overview.value?.report.measurement ?? "");
   const patches = patchset?.document.patches ?? [];
+  useEffect(() => {
+    document.title = `${shortText(open.workspace, 60)} – nextstat`;
+  }, [open.workspace]);
   const at = patches.findIndex((patch) => patch.name === open.patchset?.patch);
   return (
     <div class="model-name">

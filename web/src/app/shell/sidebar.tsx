@@ -31,11 +31,15 @@ function DataChoice() {
   const app = useApp();
   const asimov = useSelected((state) => state.history!.present.settings.asimov ?? null);
   const hasPoi = useSelected((state) => state.overview.value?.report.fit.poi != null);
+  const choices = useMemo(() => {
+    const isKnown = DATA.some(([, mu]) => mu === asimov);
+    return isKnown ? DATA : [...DATA, [`Asimov data, μ = ${significant(asimov, 4)}`, asimov] as [string, number | null]];
+  }, [asimov]);
   if (!hasPoi) return null;
   return (
     <label class="data-choice">Fit{" "}
-      <select value={String(DATA.findIndex(([, mu]) => mu === asimov))} onChange={(event) => app.editSettings((settings) => withAsimov(settings, DATA[Number(event.currentTarget.value)]![1]))}>
-        {DATA.map(([text], i) => <option key={i} value={String(i)}>{text}</option>)}
+      <select value={String(choices.findIndex(([, mu]) => mu === asimov))} onChange={(event) => app.editSettings((settings) => withAsimov(settings, choices[Number(event.currentTarget.value)]![1]))}>
+        {choices.map(([text], i) => <option key={i} value={String(i)}>{text}</option>)}
       </select>
     </label>
   );

@@ -38,6 +38,12 @@ export class Background {
     this.store.set({ parts: parts as unknown as Parts });
   }
 
+  // Forgets what was chosen for another model.
+  reset(): void {
+    this.invalidate();
+    this.scanned = null;
+  }
+
   // Starts what was quick enough the last time.
   start(): void {
     clearTimeout(this.timer);

@@ -159,10 +159,10 @@ export class Controller {
       if (!isCurrent()) return;
       this.store.set({ overview: { ...noPart(), value, took: performance.now() - begun } });
       await this.describe(subject, isCurrent);
+      if (isCurrent()) this.background.start();
     } catch (error) {
       if (isCurrent()) this.store.set({ overview: { ...this.store.get().overview, running: false, stale: true, failure: failureOf(error) } });
     }
-    if (isCurrent()) this.background.start();
   }
 
   private async conditionalFit(): Promise<void> {
@@ -202,7 +202,7 @@ export class Controller {
     const value = await this.engine.overview(subject);
     if (!isCurrent()) return;
     this.incomplete = null;
-    this.background.invalidate();
+    this.background.reset();
     this.plane.cancel();
     this.store.set({
       busy: null, problem: null, candidates: null, model, history: begin(present), slider: null, conditional: null, parts: noParts(), plane: NO_PLANE,
