@@ -50,7 +50,7 @@ async function serviceWorker() {
 
 const missing = (await Promise.all(ENGINE.map((name) => readFile(join(engine, name)).then(() => null, () => name)))).filter(Boolean);
 if (missing.length > 0) {
-  console.error(`error: ${engine} has no ${missing.join(" and no ")}\nhint: build the engine first (\`make web-wasm\`), or name its folder with --engine`);
+  console.error(`error: ${engine} has no ${missing.join(" and no ")}\nhint: build the engine first (\`make web\` builds both), or name its folder with --engine`);
   process.exit(1);
 }
 await rm(output, { recursive: true, force: true });

@@ -83,7 +83,7 @@ def open_page(browser, tmp_path):
 def site():
     """The address of the app that was built into web/dist, and the list of what is asked for."""
     if not (app_pages.DIST / "app.js").is_file():
-        pytest.skip("the app is not built (make web-wasm, then npm run build:app in web/)")
+        pytest.skip("the app is not built (make web)")
     with served(app_pages.DIST) as (address, asked):
         yield address, asked
 

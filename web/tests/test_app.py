@@ -85,11 +85,12 @@ def test_a_card_is_opened_with_the_file_that_it_names(open_app, nextstat):
     assert app.value() == pytest.approx(nextstat("fit", folder / "templates.txt")["poi"]["bestfit"], rel=1e-5)
 
 
-def test_a_patch_set_that_is_dropped_alone_is_for_the_workspace_before_it(open_app):
+def test_a_patch_set_that_is_dropped_alone_is_for_the_open_workspace(open_app):
     app = open_app()
-    app.drop(BACKGROUND)
-    app.page.wait_for_selector(".problem >> text=which no modifier uses")
-    app.open(SIGNALS)
+    app.open(BACKGROUND)
+    assert "No parameter of interest" in app.page.locator(".strip").inner_text()
+    assert "which no modifier uses" in app.page.locator(".view .warnings").inner_text()
+    app.drop(SIGNALS)
     app.page.wait_for_selector(".model-name select")
     assert app.page.locator(".model-name select option").all_inner_texts() == ["none", "signal_300", "signal_500", "signal_800"]
 

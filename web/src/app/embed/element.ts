@@ -6,7 +6,8 @@
 const ATTRIBUTES = ["src", "view", "patch", "measurement", "theme"] as const;
 const MIN_HEIGHT = 240;
 // The page of the app is beside this script, which is not a module, so that any page may load it.
-const PAGE = new URL("index.html", (document.currentScript as HTMLScriptElement).src);
+const script = document.currentScript ?? document.querySelector('script[src*="embed.js"]');
+const PAGE = new URL("index.html", (script as HTMLScriptElement).src);
 
 class NextstatView extends HTMLElement {
   static readonly observedAttributes = ATTRIBUTES;

@@ -1,7 +1,12 @@
 // Documents that the app shows and a report does not.
 
-import type { Common } from "../../documents";
+import type { Common, ReportData } from "../../documents";
 import type { Maybe } from "../../numbers/format";
+
+// What a report shows, and what the model does not have of its files.
+export interface Overview extends ReportData {
+  model_warnings: string[];
+}
 
 export interface Parameter {
   name: string;

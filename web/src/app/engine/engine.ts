@@ -1,7 +1,7 @@
 // The engine as the page uses it: typed questions, and which workers answer them.
 
-import type { Fit, Limit, Ranking, Report, ReportData, Scan } from "../../documents";
-import type { Exclusion, HypotestToys, Hypotest, Parameter, PatchSet, Significance, Tree } from "./documents";
+import type { Fit, Limit, Ranking, Report, Scan } from "../../documents";
+import type { Exclusion, HypotestToys, Hypotest, Overview, Parameter, PatchSet, Significance, Tree } from "./documents";
 import { type MakeWorker, Pool, type Progress } from "./pool";
 import type { ExclusionQuestion, FileEntry, Library, OpenRequest, Reproduction, RunRequest, Settings, Task, Verb } from "./protocol";
 
@@ -29,8 +29,8 @@ export interface Watch {
   last?: boolean;
 }
 
-// One of them may be busy for minutes; more than the most have little to do, and each has its copy of
-// the files.
+// One of them may be busy for minutes; more than the most have little to do, and each has its copy
+// of the files.
 const [LEAST, MOST] = [2, 6];
 
 export class Engine {
@@ -60,7 +60,7 @@ export class Engine {
     return this.ask(library, { kind: "patchset", workspace, patchset });
   }
 
-  overview(subject: Subject): Promise<ReportData> {
+  overview(subject: Subject): Promise<Overview> {
     return this.ask(subject.library, run(subject, { verb: "overview" }));
   }
 

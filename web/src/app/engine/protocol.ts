@@ -99,6 +99,8 @@ export interface EngineFiles {
 }
 
 export interface EngineSession {
+  // JSON: a list of text.
+  warnings(): string;
   run(request: string, progress?: (done: number, total: number) => void): string;
   reproduce(request: string): string;
   free(): void;

@@ -36,7 +36,7 @@ async function execute({ id, library, task }: Order): Promise<void> {
     if (task.kind === "warm-up") return scope.postMessage({ id, result: warmUp(module) });
     const from = await filesOf(library);
     const text = perform(module, from, library.id, task, (done, total) => scope.postMessage({ id, progress: [done, total] }));
-    scope.postMessage({ id, result: chosen(JSON.parse(text), task) });
+    scope.postMessage({ id, result: chosen(JSON.parse(text) as object, task) });
   } catch (error) {
     scope.postMessage({ id, failure: failureOf(error) });
   }
@@ -52,9 +52,10 @@ function perform(module: EngineModule, from: EngineFiles, library: number, task:
 }
 
 // Copying to the page costs it time, so that it gets what it asks for and nothing else.
-function chosen(result: unknown, task: Task): unknown {
-  if (task.kind !== "run" || task.only === undefined) return result;
-  return { [task.only]: (result as { report: unknown })[task.only] };
+function chosen(result: object, task: Task): unknown {
+  if (task.kind !== "run" || task.request.verb !== "overview") return result;
+  if (task.only !== undefined) return { [task.only]: (result as { report: unknown })[task.only] };
+  return { ...result, model_warnings: JSON.parse(session!.session.warnings()) as string[] };
 }
 
 // Code that has run once is compiled, which is half of the time of a first fit.

@@ -26,8 +26,6 @@ export class Controller {
   private loads = 0;
   // The model that the tree is of.
   private described: OpenRequest | null = null;
-  // A workspace that could not be opened, as a background without its signal: it may follow.
-  private incomplete: Model | null = null;
 
   constructor(readonly store: Store<AppState>, readonly engine: Engine) {
     this.background = new Background(store, engine, () => this.subject());
@@ -180,10 +178,10 @@ export class Controller {
   private async recognise(files: readonly NamedBlob[], urls: string[]): Promise<Model> {
     const library = libraryOf(files);
     const entries = await this.engine.list(library);
-    const model = this.incomplete ?? this.store.get().model;
+    const { model } = this.store.get();
     const isAddition = model && modelsOf(entries).length === 0 && entries.some((entry) => entry.kind === "patchset" || entry.kind === "patch");
     if (!isAddition) return { library, entries, urls, patchset: null };
-    // A patch set that is dropped alone is for the workspace that was dropped before.
+    // A patch set that is dropped alone is for the open workspace.
     const both = libraryOf([...model.library.files, ...files]);
     const all = (await this.engine.list(both)).filter((entry) => modelsOf(model.entries).some((one) => one.path === entry.path) || modelsOf([entry]).length === 0);
     return { library: both, entries: all, urls: urls.length > 0 ? [...model.urls, ...urls] : [], patchset: null };
@@ -198,10 +196,8 @@ export class Controller {
     const present: Edit = { open, settings: wish?.settings ?? {} };
     const subject: Subject = { library: model.library, ...present };
     const begun = performance.now();
-    this.incomplete = model;
     const value = await this.engine.overview(subject);
     if (!isCurrent()) return;
-    this.incomplete = null;
     this.background.reset();
     this.plane.cancel();
     this.store.set({

@@ -2,7 +2,7 @@
 
 import type { Limit, Ranking, Report, ReportData, Scan } from "../../documents";
 import type { View } from "../../report/view";
-import type { Exclusion, Hypotest, HypotestToys, Parameter, PatchSet, Significance, Tree } from "../engine/documents";
+import type { Exclusion, Hypotest, HypotestToys, Overview, Parameter, PatchSet, Significance, Tree } from "../engine/documents";
 import type { Failure, FileEntry, Library } from "../engine/protocol";
 import type { Shared } from "./fragment";
 import type { History } from "./history";
@@ -77,7 +77,7 @@ export interface AppState {
   candidates: Model | null;
   model: Model | null;
   history: History | null;
-  overview: Part<ReportData>;
+  overview: Part<Overview>;
   parameters: readonly Parameter[];
   tree: Tree | null;
   // Where the slider is while the parameter of interest is fixed there.

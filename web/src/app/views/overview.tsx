@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 
 import { Chart } from "../../components/chart";
 import { BAR_HEIGHT, CLS_HEIGHT, clsChart, limitBar, testedRange } from "../../components/limit";
-import { Message, Name } from "../../components/name";
+import { Message, Name, Warnings } from "../../components/name";
 import { pullsChart, pullsHeight } from "../../components/pulls";
 import { rankingChart, rankingHeight } from "../../components/ranking";
 import type { Check, Finding, Pull, ReportData } from "../../documents";
@@ -22,6 +22,7 @@ export function Overview({ data }: { data: ReportData }) {
   const hasPoi = data.report.fit.poi != null;
   return (
     <div class="cards">
+      <Alerts data={data} />
       <RegionFigures data={data} />
       <PullsCard pulls={data.report.pulls} />
       {hasPoi && <RankingCard />}
@@ -30,6 +31,13 @@ export function Overview({ data }: { data: ReportData }) {
       {data.check && <FindingsCard check={data.check} />}
     </div>
   );
+}
+
+// What to know before the numbers are used.
+function Alerts({ data }: { data: ReportData }) {
+  const ofModel = useSelected((state) => state.overview.value?.model_warnings) ?? [];
+  const texts = [...ofModel, ...(data.report.warnings ?? [])];
+  return texts.length > 0 ? <div class="alerts"><Warnings texts={texts} /></div> : null;
 }
 
 function PullsCard({ pulls }: { pulls: readonly Pull[] }) {
