@@ -38,7 +38,7 @@ HEPDATA_VALIDATE ?= $(abspath $(HEPDATA_VENV))/bin/hepdata-validate
 # Options of scripts/prose.py in `make check`, such as `--only docs`.
 PROSE ?=
 
-.PHONY: help run build py test test-rust test-python test-torch bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page json-page docs figures compat compat-gradients ptx kernels-check kernels-sanitize kernels-ptx kernels-opencl kernels-mutate kernels-fused test-arm fuzz web web-report web-app web-serve test-web clean
+.PHONY: help run build py test test-rust test-python test-torch bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page json-page docs figures compat compat-gradients ptx kernels-check kernels-sanitize kernels-ptx kernels-opencl kernels-mutate kernels-fused test-arm fuzz web web-report web-app web-packages web-serve test-web clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,12 +88,15 @@ test-web: ## run the tests of the report page: in Chromium, and with Node; skipp
 web: web-report web-app ## build what a browser runs: the report page's script and style, and the app in web/dist (needs Node >= 20, npm, and Rust for wasm32)
 
 # Into crates/ns-report/assets, which are committed.
-web-report:
-	cd web && npm ci --no-audit --no-fund && npm run build
+web-report: web-packages
+	cd web && npm run build
 
-web-app:
+web-app: web-packages
 	$(PYTHON) scripts/wasm.py
-	cd web && npm ci --no-audit --no-fund && npm run build-app
+	cd web && npm run build-app
+
+web-packages:
+	cd web && npm ci --no-audit --no-fund
 
 WEB_PORT ?= 8000
 web-serve: ## serve the app of web/dist on this machine alone, at http://127.0.0.1:8000

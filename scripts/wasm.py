@@ -3,9 +3,10 @@
 
     wasm.py [--target-dir target]
 
-Writes nextstat_wasm.js and nextstat_wasm_bg.wasm to TARGET/web. The compiler is rustup's, whose
-target wasm32-unknown-unknown is added where it is missing, or else Debian's (packages rustc-web and
-rust-web-src), which compiles the standard library as well.
+Writes nextstat_wasm.js, nextstat_wasm_bg.wasm and THIRD-PARTY.txt, the licences of the crates that
+are linked into it, to TARGET/web. The compiler is rustup's, whose target wasm32-unknown-unknown is
+added where it is missing, or else Debian's (packages rustc-web, rust-web-src and lld), which
+compiles the standard library as well.
 """
 
 import argparse
@@ -14,6 +15,8 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+from dist import notices
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = "wasm32-unknown-unknown"
@@ -34,6 +37,8 @@ def main():
     tool = [cargo, "run", "--locked", "--quiet", "--manifest-path", str(ROOT / "web" / "bindgen" / "Cargo.toml")]
     wasm = target / TARGET / "wasm" / "nextstat_wasm.wasm"
     run([*tool, "--target-dir", str(target / "bindgen"), "--", str(wasm), str(target / "web")], {})
+    licences = notices("nextstat-wasm", TARGET, {**os.environ})
+    (target / "web" / "THIRD-PARTY.txt").write_text(licences, "utf-8")
 
 
 def compiler():

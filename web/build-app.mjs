@@ -1,7 +1,7 @@
 // Builds the app into web/dist: bundles, static files, examples, and the engine as WebAssembly.
 //
 // node build-app.mjs [--engine FOLDER] [--output FOLDER]: FOLDER of the engine has nextstat_wasm.js
-// and nextstat_wasm_bg.wasm, target/web unless it is given.
+// and the other files of scripts/wasm.py, target/web unless it is given.
 import { createHash } from "node:crypto";
 import { copyFile, mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
@@ -16,7 +16,7 @@ const output = resolve(option("--output") ?? join(here, "dist"));
 const engine = resolve(option("--engine") ?? join(root, "target", "web"));
 const EXAMPLES = ["simple.json", "shapes.json", "background.json", "signals.json", "plane.json"];
 const STATIC = ["index.html", "manifest.webmanifest", "icon.svg", "icon-maskable.svg"];
-const ENGINE = ["nextstat_wasm.js", "nextstat_wasm_bg.wasm"];
+const ENGINE = ["nextstat_wasm.js", "nextstat_wasm_bg.wasm", "THIRD-PARTY.txt"];
 
 const options = { absWorkingDir: here, bundle: true, minify: true, charset: "utf8", legalComments: "none", metafile: true, target: "es2022", format: "esm", write: false };
 

@@ -4,14 +4,17 @@ use std::io::{self, Cursor, Read};
 
 use flate2::read::MultiGzDecoder;
 
-/// Archives within archives that are unpacked: HEPData puts one into another.
-const DEPTH: usize = 3;
+/// Layers that are unpacked: HEPData puts archives into others, and a compressed archive has two.
+/// An archive that contains itself would have no end of them.
+const DEPTH: usize = 6;
 
 /// The most bytes that an archive may unpack to.
 const UNPACKED_LIMIT: u64 = 1 << 30;
 
 /// The most files of an archive.
 const FILE_LIMIT: usize = 20_000;
+
+const ZSTANDARD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// Where a tar archive says that it is one.
 const TAR_MAGIC: std::ops::Range<usize> = 257..262;
@@ -46,7 +49,7 @@ pub enum ArchiveError {
 pub(crate) type UnpackedFile = (String, Vec<u8>);
 
 /// Returns the files of `bytes`: those of an archive at paths that begin with `name/`, and
-/// otherwise the file itself, unpacked where it is gzip.
+/// otherwise the file itself, unpacked where it is gzip or Zstandard.
 pub(crate) fn unpack(name: &str, bytes: Vec<u8>) -> Result<Vec<UnpackedFile>, ArchiveError> {
     let mut unpacker = Unpacker { archive: name, left: UNPACKED_LIMIT, files: Vec::new() };
     unpacker.add(name.to_owned(), bytes, DEPTH)?;
@@ -62,21 +65,25 @@ struct Unpacker<'a> {
 
 impl Unpacker<'_> {
     fn add(&mut self, path: String, bytes: Vec<u8>, depth: usize) -> Result<(), ArchiveError> {
-        if depth > 0 && bytes.starts_with(b"PK\x03\x04") {
-            return self.add_zip(&path, &bytes, depth - 1);
+        let deeper = depth.checked_sub(1);
+        match deeper {
+            Some(deeper) if bytes.starts_with(b"PK\x03\x04") => self.add_zip(&path, &bytes, deeper),
+            Some(deeper) if bytes.starts_with(&[0x1f, 0x8b]) => {
+                let unpacked = self.read(&path, MultiGzDecoder::new(&bytes[..]))?;
+                self.add(path, unpacked, deeper)
+            }
+            Some(deeper) if bytes.starts_with(&ZSTANDARD_MAGIC) => {
+                let reader = ns_root::zstandard_reader(&bytes).map_err(|error| damaged(&path, error))?;
+                let unpacked = self.read(&path, reader)?;
+                self.add(path, unpacked, deeper)
+            }
+            Some(deeper) if bytes.get(TAR_MAGIC) == Some(b"ustar") => self.add_tar(&path, &bytes, deeper),
+            _ if self.files.len() >= FILE_LIMIT => Err(ArchiveError::TooMany { name: self.archive.to_owned() }),
+            _ => {
+                self.files.push((path, bytes));
+                Ok(())
+            }
         }
-        if bytes.starts_with(&[0x1f, 0x8b]) {
-            let unpacked = self.read(&path, MultiGzDecoder::new(&bytes[..]))?;
-            return self.add(path, unpacked, depth);
-        }
-        if depth > 0 && bytes.get(TAR_MAGIC) == Some(b"ustar") {
-            return self.add_tar(&path, &bytes, depth - 1);
-        }
-        if self.files.len() >= FILE_LIMIT {
-            return Err(ArchiveError::TooMany { name: self.archive.to_owned() });
-        }
-        self.files.push((path, bytes));
-        Ok(())
     }
 
     fn add_zip(&mut self, path: &str, bytes: &[u8], depth: usize) -> Result<(), ArchiveError> {
@@ -87,7 +94,7 @@ impl Unpacker<'_> {
             let name = file.name().map_err(damaged)?.into_owned();
             if file.is_file() && !is_of_the_system(&name) {
                 let unpacked = self.read(path, file)?;
-                self.add(format!("{path}/{name}"), unpacked, depth)?;
+                self.add(within(path, &name), unpacked, depth)?;
             }
         }
         Ok(())
@@ -98,9 +105,18 @@ impl Unpacker<'_> {
         for file in archive.entries().map_err(|error| damaged(path, error))? {
             let file = file.map_err(|error| damaged(path, error))?;
             let name = String::from_utf8_lossy(&file.path_bytes()).into_owned();
-            if file.header().entry_type().is_file() && !is_of_the_system(&name) {
+            if is_of_the_system(&name) {
+                continue;
+            }
+            if file.header().entry_type().is_file() {
                 let unpacked = self.read(path, file)?;
-                self.add(format!("{path}/{name}"), unpacked, depth)?;
+                self.add(within(path, &name), unpacked, depth)?;
+            } else if let Some(linked) = file.link_name_bytes().filter(|_| file.header().entry_type().is_hard_link()) {
+                let linked = within(path, &String::from_utf8_lossy(&linked));
+                let found = self.files.iter().find(|(known, _)| *known == linked).map(|(_, bytes)| bytes.clone());
+                let missing = || damaged(path, io::Error::new(io::ErrorKind::NotFound, format!("no file `{linked}`")));
+                let unpacked = self.read(path, &found.ok_or_else(missing)?[..])?;
+                self.add(within(path, &name), unpacked, depth)?;
             }
         }
         Ok(())
@@ -115,6 +131,12 @@ impl Unpacker<'_> {
             .ok_or_else(|| ArchiveError::TooLarge { name: self.archive.to_owned() })?;
         Ok(bytes)
     }
+}
+
+/// Returns the path of a file `name` in the archive `path`; parts `..` do not lead out of it.
+fn within(path: &str, name: &str) -> String {
+    let parts = name.split(['/', '\\']).filter(|part| !matches!(*part, "" | "." | ".."));
+    parts.fold(path.to_owned(), |path, part| format!("{path}/{part}"))
 }
 
 fn damaged(path: &str, source: io::Error) -> ArchiveError {
@@ -148,6 +170,10 @@ mod tests {
         encoder.finish().expect("finished")
     }
 
+    fn zstandard(bytes: &[u8]) -> Vec<u8> {
+        zstd::bulk::compress(bytes, 3).expect("compressed")
+    }
+
     fn zip(files: &[(&str, &[u8])]) -> Vec<u8> {
         let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
         for (name, bytes) in files {
@@ -160,15 +186,50 @@ mod tests {
     #[test]
     fn archives_within_archives_are_unpacked() {
         let inner = gzip(&tar(&[("a/one.json", b"1"), ("two.json.gz", &gzip(b"22"))]));
-        let outer = zip(&[("resource.tar.gz", &inner), ("__MACOSX/._three", b""), ("three.txt", b"333")]);
+        let packed = zstandard(&tar(&[("four.json", b"4444")]));
+        let outer = zip(&[
+            ("resource.tar.gz", &inner),
+            ("__MACOSX/._three", b""),
+            ("three.txt", b"333"),
+            ("x.tar.zst", &packed),
+        ]);
         let files = unpack("hepdata.zip", outer).expect("an archive");
-        let expected: [(&str, &[u8]); 3] = [
+        let expected: [(&str, &[u8]); 4] = [
             ("hepdata.zip/resource.tar.gz/a/one.json", b"1"),
             ("hepdata.zip/resource.tar.gz/two.json.gz", b"22"),
             ("hepdata.zip/three.txt", b"333"),
+            ("hepdata.zip/x.tar.zst/four.json", b"4444"),
         ];
         let found: Vec<(&str, &[u8])> = files.iter().map(|(name, bytes)| (name.as_str(), &bytes[..])).collect();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn names_do_not_lead_out_of_their_archive() {
+        let archive = zip(&[("../../simple.json", b"1"), ("/a/./b.json", b"2"), ("c\\..\\d.json", b"3")]);
+        let names: Vec<String> = unpack("x.zip", archive).expect("an archive").into_iter().map(|file| file.0).collect();
+        assert_eq!(names, ["x.zip/simple.json", "x.zip/a/b.json", "x.zip/c/d.json"]);
+    }
+
+    #[test]
+    fn layers_without_end_are_left_packed() {
+        let mut bytes = b"{}".to_vec();
+        for _ in 0..1000 {
+            bytes = gzip(&bytes);
+        }
+        let [(_, left)] = &unpack("a.gz", bytes).expect("a file")[..] else { panic!("one file") };
+        assert!(left.starts_with(&[0x1f, 0x8b]));
+    }
+
+    #[test]
+    fn hard_links_are_the_files_that_they_name() {
+        let mut builder = tar::Builder::new(tar(&[("one.json", b"1")])[..1024].to_vec());
+        let mut header = tar::Header::new_ustar();
+        header.set_entry_type(tar::EntryType::Link);
+        header.set_size(0);
+        builder.append_link(&mut header, "two.json", "one.json").expect("appended");
+        let files = unpack("a.tar", builder.into_inner().expect("finished")).expect("an archive");
+        assert_eq!(files[1], ("a.tar/two.json".to_owned(), b"1".to_vec()));
     }
 
     #[test]

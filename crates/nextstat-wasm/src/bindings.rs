@@ -33,10 +33,12 @@ impl Monitor for Listener {
     }
 }
 
-/// Returns an `Error` with the message, and the advice as its property `hint`.
+/// Returns an `Error` called `EngineError` with the message, and the advice as its property `hint`.
+/// Every other exception is a defect, after which the module is not to be used.
 fn thrown(error: impl Into<EngineError>) -> JsValue {
     let EngineError { message, hint } = error.into();
     let exception = Error::new(&message);
+    exception.set_name("EngineError");
     let hint = hint.map_or(JsValue::UNDEFINED, JsValue::from);
     // A property can be set on every new object.
     let _ = Reflect::set(&exception, &JsValue::from_str("hint"), &hint);

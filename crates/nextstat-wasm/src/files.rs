@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use nextstat::Error;
 use nextstat::patchsets::{SignalGrid, patchset};
-use ns_translate::{DocumentKind, DocumentSource, MemoryFiles, read_bytes};
+use ns_translate::{DocumentKind, DocumentSource, MemoryFiles};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -45,14 +44,7 @@ impl Files {
             files.insert(&path, bytes);
             added.push(path);
         }
-        // Zstandard is unpacked here, so that a file is unpacked once and not each time it is read.
         self.files = Arc::new(files);
-        for path in &added {
-            let bytes = read_bytes(&self.source(path)).map_err(|error| Error::Document(error.into()))?;
-            if self.files.get(path).is_some_and(|packed| packed.len() != bytes.len()) {
-                Arc::make_mut(&mut self.files).insert(path, bytes);
-            }
-        }
         Ok(added.iter().filter_map(|path| self.entry(path)).collect())
     }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::error::EngineError;
 
 /// Which model to make of the files.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpenRequest {
     /// The path of the workspace.
@@ -23,6 +23,8 @@ pub struct OpenRequest {
     pub patches: Vec<String>,
     /// The measurement; the first one if `None`.
     pub measurement: Option<String>,
+    /// The mass that `$MASS` stands for in a data card of Combine.
+    pub mass: Option<f64>,
 }
 
 /// A patch of a patch set.

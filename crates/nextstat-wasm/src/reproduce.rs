@@ -85,7 +85,10 @@ impl Asked<'_> {
     fn command(&self) -> String {
         let Self { opened, has_poi, question, settings } = *self;
         let Spelling { verb, options, .. } = spelling(question);
-        let mut words = vec!["nextstat".to_owned(), verb.to_owned(), shell(&opened.workspace)];
+        // A name that begins as an option does is a file all the same behind its folder.
+        let folder = if opened.workspace.starts_with('-') { "./" } else { "" };
+        let workspace = shell(&format!("{folder}{}", opened.workspace));
+        let mut words = vec!["nextstat".to_owned(), verb.to_owned(), workspace];
         let mut option = |name: &str, value: &str| words.push(format!("--{name}={}", shell(value)));
         if let Some(choice) = &opened.patchset {
             option("patchset", &choice.file);
@@ -93,6 +96,7 @@ impl Asked<'_> {
         }
         opened.patches.iter().for_each(|patch| option("patch", patch));
         opened.measurement.iter().for_each(|name| option("measurement", name));
+        opened.mass.iter().for_each(|mass| option("mass", &mass.to_string()));
         if verb != "inspect" {
             let none = (!has_poi).then_some("none");
             settings.poi.as_deref().or(none).iter().for_each(|name| option("poi", name));
@@ -117,6 +121,7 @@ impl Asked<'_> {
             model.push(format!("patches={}", json!(opened.patches)));
         }
         model.extend(opened.measurement.iter().map(|name| format!("measurement={}", quoted(name))));
+        model.extend(opened.mass.iter().map(|mass| format!("mass={mass:?}")));
         let mut arguments = vec!["model".to_owned()];
         let mut lines = String::from("import nextstat\n");
         if options.iter().any(|(_, argument)| argument.contains("numpy.")) {
@@ -178,7 +183,13 @@ mod tests {
     use crate::question::PatchChoice;
 
     fn opened() -> OpenRequest {
-        OpenRequest { workspace: "a b.json".to_owned(), patchset: None, patches: Vec::new(), measurement: None }
+        OpenRequest {
+            workspace: "a b.json".to_owned(),
+            patchset: None,
+            patches: Vec::new(),
+            measurement: None,
+            mass: None,
+        }
     }
 
     #[test]
@@ -215,6 +226,9 @@ print(result)
         let Reproduction { command, python } =
             reproduce(&opened(), true, &Question::Fit {}, &QuestionSettings::default());
         assert_eq!(command, "nextstat fit 'a b.json'");
+        let card = OpenRequest { workspace: "-x.txt".to_owned(), mass: Some(125.5), ..opened() };
+        let Reproduction { command, .. } = reproduce(&card, true, &Question::Fit {}, &QuestionSettings::default());
+        assert_eq!(command, "nextstat fit ./-x.txt --mass=125.5");
         assert_eq!(
             python,
             "import nextstat\n\nmodel = nextstat.load_workspace(\"a b.json\")\nresult = nextstat.fit(model)\nprint(result)\n"

@@ -9,7 +9,7 @@ use nextstat::toy_tests::ToyTestRequest;
 use nextstat::{Analysis, CompileOptions, CompiledModel, Error, FitRequest, Monitor, PoiChoice, ScanValues};
 use ns_core::CompileError;
 use ns_core::summary::{WorkspaceSummary, summarize};
-use ns_translate::{LoadRequest, load_document};
+use ns_translate::{CardOptions, LoadRequest, load_document};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -45,6 +45,7 @@ impl Session {
             patches: opened.patches.iter().map(|path| files.source(path)).collect(),
             patchset: opened.patchset.as_ref().map(|choice| (choice.file.clone().into(), choice.patch.clone())),
             measurement: opened.measurement.clone(),
+            card: CardOptions { mass: opened.mass, ..CardOptions::default() },
             ..LoadRequest::new(files.source(&opened.workspace))
         };
         let compile = |poi| {
