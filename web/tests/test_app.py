@@ -95,6 +95,18 @@ def test_a_patch_set_that_is_dropped_alone_is_for_the_open_workspace(open_app):
     assert app.page.locator(".model-name select option").all_inner_texts() == ["none", "signal_300", "signal_500", "signal_800"]
 
 
+def test_one_of_several_patches_is_chosen(open_app, nextstat, tmp_path):
+    app = open_app()
+    patches = {patch["metadata"]["name"]: patch["patch"] for patch in json.loads(SIGNALS.read_text(encoding="utf-8"))["patches"]}
+    app.open(BACKGROUND, *((f"{name}.json", patch) for name, patch in patches.items()))
+    first = app.value()
+    app.page.select_option(".model-name select", label="signal_800.json")
+    eventually(lambda: app.value() != first)
+    assert app.value() == pytest.approx(nextstat("fit", BACKGROUND, "--patchset", SIGNALS, "--patch-name", "signal_800")["poi"]["bestfit"], rel=1e-5)
+    app.page.select_option(".model-name select", label="none")
+    app.page.wait_for_selector("text=No parameter of interest")
+
+
 def test_a_patch_set_of_another_workspace_is_refused(open_app):
     app = open_app()
     app.open(SHAPES)

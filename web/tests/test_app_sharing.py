@@ -39,6 +39,11 @@ def test_a_link_of_a_patch_opens_it(open_app):
     app = open_app(fragment="#url=examples/background.json&url=examples/signals.json&patch=signal_800")
     app.page.wait_for_selector(".strip .result")
     assert app.page.locator(".model-name select option:checked").inner_text() == "signal_800"
+    app.page.select_option(".model-name select", label="none")
+    eventually(lambda: "patch=&" in fragment_of(app))
+    other = open_app(fragment=fragment_of(app))
+    other.page.wait_for_selector(".strip .result")
+    assert other.page.locator(".model-name select option:checked").inner_text() == "none"
 
 
 def test_a_link_without_an_address_asks_for_its_file(open_app):

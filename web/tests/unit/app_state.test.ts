@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { decode, encode, openRequest, type Shared } from "../../src/app/state/fragment";
+import { NOTHING_SHARED, decode, encode, openRequest, type Shared } from "../../src/app/state/fragment";
 import { begin, change, redo, undo, type Edit } from "../../src/app/state/history";
 import { bound, boundsOf, countChanges, fix, fixedAt, isMasked, mask, withAsimov, withPoi } from "../../src/app/state/settings";
 import { poiRange, riseOf } from "../../src/app/state/slider";
@@ -45,7 +45,7 @@ test("`__proto__` is a name as any other", () => {
   assert.equal(fixedAt(decode(encode({ ...PLAIN, settings })).settings, "__proto__"), 1);
 });
 
-const PLAIN: Shared = { view: "overview", urls: [], workspace: null, patchset: null, patch: null, measurement: null, settings: {}, digest: null, theme: "auto", embedded: false };
+const PLAIN = NOTHING_SHARED;
 
 test("a fragment says what the state was", () => {
   const settings = { asimov: 1, bounds: { "mu & co": [0, 3] as [number, number] }, fixed: { "JES#1": -0.25 }, mask: ["SR[0]", "ÅÄ?=&"], poi: "mu" };
@@ -64,6 +64,9 @@ test("a fragment that is not of the expected form is left out", () => {
 
 test("a link without names opens what the files have", () => {
   assert.deepEqual(openRequest({ ...PLAIN, patch: "s" }, "w.json", "p.json"), { workspace: "w.json", patchset: { file: "p.json", patch: "s" } });
+  assert.deepEqual(openRequest({ ...PLAIN, patch: "a.json" }, "w.json", null), { workspace: "w.json", patches: ["a.json"] });
+  assert.deepEqual(openRequest({ ...PLAIN, patch: "" }, "w.json", "p.json"), { workspace: "w.json" });
+  assert.equal(decode(encode({ ...PLAIN, patch: "" })).patch, "");
   assert.deepEqual(openRequest({ ...PLAIN, workspace: "b.json", measurement: "m" }, "w.json", null), { workspace: "b.json", measurement: "m" });
 });
 

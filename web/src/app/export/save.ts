@@ -28,12 +28,6 @@ export function zipped(files: ReadonlyMap<string, string>): Uint8Array {
   return zipSync(Object.fromEntries(entries) as Parameters<typeof zipSync>[0]);
 }
 
-// Browsers give a clipboard to pages that they trust.
-export async function copyText(text: string): Promise<void> {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text);
-  throw new Error("the browser has no clipboard for this page");
-}
-
 // Returns a name of a file from text that may be anything.
 export function fileName(text: string): string {
   const plain = text.normalize("NFKD").replace(/[^A-Za-z0-9._-]+/g, "_").replace(/^[._]+|[._]+$/g, "");

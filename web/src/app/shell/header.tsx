@@ -1,13 +1,14 @@
 // The head: which model is open, undo and redo, the link to it, and the theme.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 
+import { copyText } from "../../components/clipboard";
 import { Name } from "../../components/name";
 import { shortText } from "../../numbers/escape";
 import type { Theme } from "../../report/view";
-import { copyText } from "../export/save";
 import { useApp, useSelected } from "../parts/context";
 import { encode } from "../state/fragment";
+import { patchesOf } from "../state/loading";
 import { sharedState } from "../state/address";
 import { OpenFiles } from "./open_files";
 
@@ -43,6 +44,8 @@ function ModelName() {
   const patchset = useSelected((state) => state.model!.patchset);
   const measurements = useSelected((state) => state.overview.value?.inspect?.measurements);
   const measurement = useSelected((state) => state.overview.value?.report.measurement ?? "");
+  const entries = useSelected((state) => state.model!.entries);
+  const files = useMemo(() => patchesOf(entries), [entries]);
   const patches = patchset?.document.patches ?? [];
   useEffect(() => {
     document.title = `${shortText(open.workspace, 60)} – nextstat`;
@@ -59,6 +62,7 @@ function ModelName() {
           </select>
         </label>
       )}
+      {!patchset && files.length > 0 && <PatchFiles files={files.map((entry) => entry.path)} />}
       {measurements && measurements.length > 1 && (
         <label>Measurement{" "}
           <select value={String(measurements.findIndex(([name]) => name === measurement))} onChange={(event) => app.edit({ open: { ...open, measurement: measurements[Number(event.currentTarget.value)]![0] } })}>
@@ -67,6 +71,20 @@ function ModelName() {
         </label>
       )}
     </div>
+  );
+}
+
+// JSON patches that were dropped with their workspace, each a signal.
+function PatchFiles({ files }: { files: string[] }) {
+  const app = useApp();
+  const at = useSelected((state) => files.indexOf(state.history!.present.open.patches?.[0] ?? ""));
+  return (
+    <label>Patch{" "}
+      <select value={String(at)} onChange={(event) => app.openPatchFile(files[Number(event.currentTarget.value)] ?? null)}>
+        <option value="-1">none</option>
+        {files.map((path, i) => <option key={i} value={String(i)}>{shortText(path, 48)}</option>)}
+      </select>
+    </label>
   );
 }
 

@@ -4,6 +4,7 @@ import type { Controller } from "./controller";
 import { type Shared, decode, encode } from "./fragment";
 import { type AppState, VIEWS } from "./state";
 import { digestOf } from "./digest";
+import { modelsOf, patchesOf, patchsetsOf } from "./loading";
 
 // Browsers refuse to change an address too often.
 const PACE = 250;
@@ -14,15 +15,21 @@ export function sharedState(state: AppState, embedded = false): Shared {
   const open = history?.present.open;
   return {
     view, urls: model?.urls ?? [], workspace: open && isAmbiguous(state) ? open.workspace : null,
-    patchset: open?.patchset && isAmbiguous(state) ? open.patchset.file : null, patch: open?.patchset?.patch ?? null, measurement: open?.measurement ?? null,
+    patchset: open?.patchset && isAmbiguous(state) ? open.patchset.file : null, patch: patchOf(state), measurement: open?.measurement ?? null,
     settings: history?.present.settings ?? {}, digest: overview.value && !overview.stale ? digestOf(overview.value) : null, theme: display.theme, embedded,
   };
 }
 
+// Which patch is open; a link says also that there is none, where there could be one.
+function patchOf({ model, history }: AppState): string | null {
+  const open = history?.present.open;
+  const canHave = model?.patchset != null || (model && patchesOf(model.entries).length > 0);
+  return open?.patchset?.patch ?? open?.patches?.[0] ?? (canHave ? "" : null);
+}
+
 // Whether the files have more than one model or patch set, so that a link names them.
 function isAmbiguous({ model }: AppState): boolean {
-  const kinds = model?.entries.map((entry) => entry.kind) ?? [];
-  return kinds.filter((kind) => ["pyhf", "hs3", "histfactory-xml", "card"].includes(kind)).length > 1 || kinds.filter((kind) => kind === "patchset").length > 1;
+  return model !== null && (modelsOf(model.entries).length > 1 || patchsetsOf(model.entries).length > 1);
 }
 
 export function isEmbedded(): boolean {

@@ -6,9 +6,9 @@ import type { Failure, FileEntry, OpenRequest, Reproduction, Settings, Verb } fr
 import { Background } from "./background";
 import { digestOf } from "./digest";
 import { failureOf } from "./failure";
-import { type Shared, openRequest } from "./fragment";
+import { NOTHING_SHARED, type Shared, openRequest } from "./fragment";
 import { type Edit, begin, change, redo, undo } from "./history";
-import { AddressError, type NamedBlob, fetchFile, libraryOf, modelsOf, patchsetsOf } from "./loading";
+import { AddressError, type NamedBlob, fetchFile, libraryOf, modelsOf, patchesOf, patchsetsOf } from "./loading";
 import { PlaneRun } from "./plane";
 import { fix } from "./settings";
 import { type AppState, type Model, type Problem, NO_PLANE, noPart, noParts } from "./state";
@@ -93,6 +93,14 @@ export class Controller {
     if (!history || !model?.patchset) return;
     const { patchset: _, ...rest } = history.present.open;
     this.edit({ open: patch === null ? rest : { ...rest, patchset: { file: model.patchset.file, patch } } });
+  }
+
+  // Applies one of the JSON patches that were dropped, or none.
+  openPatchFile(path: string | null): void {
+    const { history } = this.store.get();
+    if (!history) return;
+    const { patches: _, ...rest } = history.present.open;
+    this.edit({ open: path === null ? rest : { ...rest, patches: [path] } });
   }
 
   undo(): void {
@@ -249,13 +257,11 @@ export class Controller {
   }
 }
 
-// A patch set is for a background: its first signal is opened, unless a link says which.
+// Patches are for a background: the first signal is opened, unless a link says which.
 function requestFor(model: Model, workspace: string, wish: Shared | null): OpenRequest {
-  const first = model.patchset?.document.patches[0]?.name ?? null;
-  if (wish) return openRequest({ ...wish, patch: wish.patch ?? first }, workspace, model.patchset?.file ?? null);
-  const patches = model.entries.filter((entry) => entry.kind === "patch").map((entry) => entry.path);
-  if (model.patchset && first !== null) return { workspace, patchset: { file: model.patchset.file, patch: first } };
-  return patches.length === 1 ? { workspace, patches } : { workspace };
+  const first = model.patchset?.document.patches[0]?.name ?? patchesOf(model.entries)[0]?.path ?? null;
+  const file = model.patchset?.file ?? null;
+  return openRequest({ ...(wish ?? NOTHING_SHARED), patch: wish?.patch ?? first }, workspace, file);
 }
 
 function nothingToFit(entries: readonly FileEntry[]): Failure {

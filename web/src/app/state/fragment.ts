@@ -13,6 +13,7 @@ export interface Shared {
   // Path of the workspace among the files.
   workspace: string | null;
   patchset: string | null;
+  // Name of a patch of the set, or path of a JSON patch; empty for none, `null` for the first.
   patch: string | null;
   measurement: string | null;
   settings: Settings;
@@ -21,6 +22,11 @@ export interface Shared {
   theme: "auto" | "light" | "dark";
   embedded: boolean;
 }
+
+// What an address without a fragment says.
+export const NOTHING_SHARED: Shared = {
+  view: "overview", urls: [], workspace: null, patchset: null, patch: null, measurement: null, settings: {}, digest: null, theme: "auto", embedded: false,
+};
 
 export function encode(shared: Shared): string {
   const values = new URLSearchParams();
@@ -60,9 +66,12 @@ export function decode(fragment: string): Shared {
 // Returns the request to open what a link describes.
 export function openRequest(shared: Shared, workspace: string, patchset: string | null): OpenRequest {
   const file = shared.patchset ?? patchset;
+  const { patch } = shared;
+  const isPatched = patch !== null && patch !== "";
   return {
     workspace: shared.workspace ?? workspace,
-    ...(file !== null && shared.patch !== null ? { patchset: { file, patch: shared.patch } } : {}),
+    ...(isPatched && file !== null ? { patchset: { file, patch } } : {}),
+    ...(isPatched && file === null ? { patches: [patch] } : {}),
     ...(shared.measurement !== null ? { measurement: shared.measurement } : {}),
   };
 }

@@ -2,10 +2,11 @@
 
 import { useEffect, useState } from "preact/hooks";
 
+import { copyText } from "../../components/clipboard";
 import type { ReportData } from "../../documents";
 import type { Verb } from "../engine/protocol";
 import { submissionFiles } from "../export/hepdata";
-import { copyText, saveJson, saveZip } from "../export/save";
+import { saveJson, saveZip } from "../export/save";
 import { FailureNote } from "../parts/card";
 import { useApp, useSelected } from "../parts/context";
 import { encode } from "../state/fragment";

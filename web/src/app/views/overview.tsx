@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 
-import { Chart } from "../../components/chart";
+import { Chart, Unfold } from "../../components/chart";
 import { BAR_HEIGHT, CLS_HEIGHT, clsChart, limitBar, testedRange } from "../../components/limit";
 import { Message, Name, Warnings } from "../../components/name";
 import { pullsChart, pullsHeight } from "../../components/pulls";
@@ -17,6 +17,7 @@ import { LiveScan } from "../parts/live_scan";
 import { RegionFigures } from "../parts/region_figures";
 
 const N_ROWS = 20;
+const N_ALERTS = 3;
 
 export function Overview({ data }: { data: ReportData }) {
   const hasPoi = data.report.fit.poi != null;
@@ -37,7 +38,13 @@ export function Overview({ data }: { data: ReportData }) {
 function Alerts({ data }: { data: ReportData }) {
   const ofModel = useSelected((state) => state.overview.value?.model_warnings) ?? [];
   const texts = [...ofModel, ...(data.report.warnings ?? [])];
-  return texts.length > 0 ? <div class="alerts"><Warnings texts={texts} /></div> : null;
+  if (texts.length === 0) return null;
+  return (
+    <div class="alerts">
+      <Warnings texts={texts.slice(0, N_ALERTS)} />
+      {texts.length > N_ALERTS && <Unfold summary={`${texts.length - N_ALERTS} more`}>{() => <Warnings texts={texts.slice(N_ALERTS)} />}</Unfold>}
+    </div>
+  );
 }
 
 function PullsCard({ pulls }: { pulls: readonly Pull[] }) {

@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 
+import { copyText } from "../../components/clipboard";
 import { Name } from "../../components/name";
 import type { Json, ReportData } from "../../documents";
 import { shellQuote } from "../../numbers/escape";
@@ -29,18 +30,6 @@ function Command({ words }: { words: string[] }) {
       <span role="status">{state}</span>
     </div>
   );
-}
-
-// Browsers give a clipboard to pages that they trust, which a local file may not be.
-async function copyText(text: string): Promise<void> {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text);
-  const area = document.createElement("textarea");
-  area.value = text;
-  document.body.append(area);
-  area.select();
-  const done = document.execCommand("copy");
-  area.remove();
-  if (!done) throw new Error("refused");
 }
 
 // An object as a list of its keys and values.
