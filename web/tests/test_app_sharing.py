@@ -66,6 +66,19 @@ def test_a_link_without_an_address_asks_for_its_file(open_app):
     assert "another workspace" in third.page.locator(".notices .caution").inner_text()
 
 
+def test_a_link_that_is_pasted_is_for_the_open_model(open_app):
+    app = open_app()
+    app.open(SHAPES)
+    eventually(lambda: "sha256" in fragment_of(app))
+    plain, before = fragment_of(app), app.value()
+    app.page.evaluate("fragment => { location.hash = fragment; }", plain + "&settings=" + json.dumps({"mask": ["control_region"]}))
+    eventually(lambda: app.value() != before)
+    assert not app.page.locator(".row-label", has_text="control_region").locator("input").is_checked()
+    app.page.evaluate("fragment => { location.hash = fragment; }", "#sha256=" + "0" * 64)
+    app.page.wait_for_selector(".notices .caution >> text=another workspace")
+    eventually(lambda: app.value() == before)
+
+
 def test_a_server_that_does_not_allow_it_is_explained(open_app, tmp_path):
     (tmp_path / "shapes.json").write_bytes(SHAPES.read_bytes())
     with served(tmp_path) as (address, _):

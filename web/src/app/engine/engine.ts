@@ -29,9 +29,8 @@ export interface Watch {
   last?: boolean;
 }
 
-// One of them may be busy for minutes; more than the most have little to do, and each has its copy
-// of the files.
-const [LEAST, MOST] = [2, 6];
+// More workers than this have little to do, and each has its copy of the files.
+const MOST = 6;
 
 export class Engine {
   private readonly quick: Pool;
@@ -39,7 +38,8 @@ export class Engine {
 
   constructor(make: MakeWorker, cores: number) {
     this.quick = new Pool(1, make);
-    this.slow = new Pool(Math.min(Math.max(cores - 1, LEAST), MOST), make);
+    // One core is for the page, which has to answer.
+    this.slow = new Pool(Math.min(Math.max(cores - 1, 1), MOST), make);
   }
 
   get nSlow(): number {

@@ -62,6 +62,7 @@ function restore(app: Controller, shared: Shared): void {
   app.store.set({ view: shared.view, display: { ...display, theme: shared.theme } });
   applyTheme(shared.theme);
   if (shared.urls.length > 0) void app.openUrls(shared.urls, shared);
+  else if (app.store.get().model) app.applyLink(shared);
   else if (shared.digest) app.store.set({ awaited: { digest: shared.digest, wish: shared } });
 }
 

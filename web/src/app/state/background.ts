@@ -65,6 +65,8 @@ export class Background {
   }
 
   toys(request: ToyRequest): void {
+    // With one worker, toys would wait minutes for a ranking that no one has asked for.
+    if (this.engine.nSlow === 1 && this.store.get().parts.ranking.running) this.cancel("ranking");
     void this.compute("toys", { verb: "hypotest-toys", ...request });
   }
 

@@ -61,6 +61,17 @@ export class Controller {
     await this.openFiles(files, [...urls], wish);
   }
 
+  // Applies a link without an address to the open model, and says if it is for another one.
+  applyLink(shared: Shared): void {
+    const { model, history: edits, overview } = this.store.get();
+    if (!model || !edits) return;
+    const open = requestFor(model, edits.present.open.workspace, shared);
+    const changed = change(edits, { open, settings: shared.settings });
+    this.store.set({ awaited: { digest: shared.digest, wish: shared } });
+    if (changed === edits) this.compareDigest(overview.value && digestOf(overview.value));
+    else this.follow(changed);
+  }
+
   // Files that are opened from here on are not those of the link of this page.
   forgetLink(): void {
     this.store.set({ awaited: null });
@@ -164,6 +175,7 @@ export class Controller {
       const value = await this.engine.overview(subject);
       if (!isCurrent()) return;
       this.store.set({ overview: { ...noPart(), value, took: performance.now() - begun } });
+      if (this.store.get().awaited) this.compareDigest(digestOf(value));
       await this.describe(subject, isCurrent);
       if (isCurrent()) this.background.start();
     } catch (error) {
