@@ -229,12 +229,12 @@ def test_the_app_works_without_a_network(open_app, site):
     app = open_app()
     app.page.evaluate("navigator.serviceWorker.ready.then(ready => ready.active.state)")
     eventually(lambda: app.page.evaluate("navigator.serviceWorker.controller !== null"))
-    asked = len(site[1])
     # What the browser keeps by itself is not for ever.
     app.page.context.new_cdp_session(app.page).send("Network.clearBrowserCache")
     app.page.context.set_offline(True)
     app.page.reload()
     app.page.wait_for_selector(".start")
+    asked = len(site[1])
     app.page.click("text=Shapes")
     app.page.wait_for_selector(".strip .result")
     app.settle()
