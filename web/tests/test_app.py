@@ -37,6 +37,8 @@ def test_the_page_says_that_files_stay_and_keeps_its_word(open_app, site):
     app = open_app()
     assert "nothing is uploaded" in app.page.locator(".private").inner_text()
     eventually(lambda: app.page.evaluate("navigator.serviceWorker.controller !== null"))
+    # The engine has been loaded when it has fitted something.
+    app.open(EXAMPLES / "simple.json")
     asked = list(site[1])
     app.open(SHAPES)
     for view in ("pulls", "ranking", "limit", "export"):
