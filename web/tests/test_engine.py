@@ -171,8 +171,8 @@ def test_patches_of_a_set_have_the_numbers_of_the_command():
     whole = run("hypotest", files["background.json"], f"--patchset={files['signals.json']}", "--every-patch")
     for patch in whole["patches"]:
         opened = {"workspace": "background.json", "patchset": {"file": "signals.json", "patch": patch["patch"]}}
-        [answer] = ask(files, opened, {"verb": "hypotest"})["answers"]
-        assert answer["document"]["CLs_obs"] == pytest.approx(patch["result"]["CLs_obs"], rel=1e-6)
+        [answer] = ask(files, opened, {"verb": "hypotest", "provenance": False})["answers"]
+        close(answer["document"], patch["result"], 1e-6)
 
 
 @needs_command

@@ -70,6 +70,9 @@ pub enum Question {
     Hypotest {
         /// The tested value; 1 if `None`.
         mu: Option<f64>,
+        /// Whether the document has its head and says how it was computed, for which the whole
+        /// workspace is read; a grid of signals has this once.
+        provenance: Option<bool>,
     },
     /// CLs by toys.
     HypotestToys {

@@ -56,7 +56,7 @@ fn spelling(question: &Question) -> Spelling {
         Question::Ranking {} => plain("ranking", "ranking"),
         Question::Limit {} => plain("limit", "upper_limit"),
         Question::Significance {} => plain("significance", "significance"),
-        Question::Hypotest { mu } => {
+        Question::Hypotest { mu, .. } => {
             Spelling { options: tested(mu).into_iter().collect(), ..plain("hypotest", "hypotest") }
         }
         Question::HypotestToys { mu, n_toys, seed } => {

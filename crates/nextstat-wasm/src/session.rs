@@ -137,8 +137,9 @@ fn answer(
         }
         Question::Limit {} => analysis.limit(&LimitRequest::default())?.document(),
         Question::Significance {} => analysis.significance(&SignificanceRequest::default())?.document(),
-        Question::Hypotest { mu } => {
-            analysis.hypotest(&HypotestRequest { mu: *mu, ..HypotestRequest::default() })?.document()
+        Question::Hypotest { mu, provenance } => {
+            let test = analysis.hypotest(&HypotestRequest { mu: *mu, ..HypotestRequest::default() })?;
+            if *provenance == Some(false) { test.result_document() } else { test.document() }
         }
         Question::HypotestToys { mu, n_toys, .. } => by_toys(analysis, *mu, *n_toys, monitor)?,
     })

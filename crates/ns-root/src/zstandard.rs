@@ -54,7 +54,7 @@ mod in_rust {
                     })) => {
                         self.rest = self.rest.get(length as usize..).ok_or(io::ErrorKind::UnexpectedEof)?;
                     }
-                    Err(error) => return Err(invalid(error)),
+                    Err(_) => return Err(invalid("not a Zstandard frame, or an incomplete one")),
                 }
             }
             Ok(false)
@@ -78,7 +78,9 @@ mod in_rust {
                 self.is_in_frame = true;
                 let strategy = BlockDecodingStrategy::UptoBytes(AHEAD);
                 if !self.decoder.is_finished() && self.decoder.can_collect() < buffer.len() {
-                    self.decoder.decode_blocks(&mut self.rest, strategy).map_err(invalid)?;
+                    self.decoder
+                        .decode_blocks(&mut self.rest, strategy)
+                        .map_err(|_| invalid("incomplete or damaged frame"))?;
                 }
                 let n_read = self.decoder.read(buffer)?;
                 if n_read > 0 || buffer.is_empty() {
@@ -92,8 +94,9 @@ mod in_rust {
         }
     }
 
-    fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
-        io::Error::new(io::ErrorKind::InvalidData, error)
+    /// Returns an error with this message: those of the decoder are for its developers.
+    fn invalid(message: &'static str) -> io::Error {
+        io::Error::new(io::ErrorKind::InvalidData, message)
     }
 }
 
