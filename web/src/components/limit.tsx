@@ -46,7 +46,8 @@ export function testedRange(limit: Limit): { range: Range; step: number } {
 // Draws CLs against the tested values, with the expected bands.
 export function clsChart(limit: Limit, width: number, [low, high]: Range): Element & Scaled {
   const floor = limit.level / 50;
-  const at = (value: number | null | undefined) => (isNumber(value) ? Math.max(value, floor) : NaN);
+  // Zero has no place on a logarithmic axis; what lies below the floor is clipped.
+  const at = (value: number | null | undefined) => (isNumber(value) ? Math.max(value, 1e-30) : NaN);
   const rows = limit.tested.filter((row) => isNumber(row.mu)).sort((a, b) => a.mu! - b.mu!);
   const expected = rows.filter((row) => row.CLs_exp?.every(isNumber));
   const observed = rows.filter((row) => isNumber(row.CLs_obs));

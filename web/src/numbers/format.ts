@@ -83,7 +83,7 @@ export function signed(value: Maybe, decimals: number): string {
 // Returns a probability with two digits.
 export function probability(value: Maybe): string {
   if (!isNumber(value)) return MISSING;
-  return value >= 0.001 ? fixed(value, value < 0.1 ? 3 : 2) : significant(value, 2);
+  return value >= 0.01 ? fixed(value, value < 0.1 ? 3 : 2) : significant(value, 2);
 }
 
 // Returns all digits of a number, for a tooltip.
