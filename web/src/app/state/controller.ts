@@ -1,13 +1,14 @@
 // What the reader can do: opens files, changes settings, and keeps the results in step with them.
 
 import type { Documents, Engine, Subject } from "../engine/engine";
-import { EngineError, Latest } from "../engine/pool";
+import { EngineError } from "../engine/pool";
 import type { Failure, FileEntry, OpenRequest, Reproduction, Settings, Verb } from "../engine/protocol";
 import { Background } from "./background";
 import { digestOf } from "./digest";
 import { failureOf } from "./failure";
 import { NOTHING_SHARED, type Shared, openRequest } from "./fragment";
 import { type Edit, begin, change, redo, undo } from "./history";
+import { Latest } from "./latest";
 import { AddressError, type NamedBlob, fetchFile, libraryOf, modelsOf, patchesOf, patchsetsOf } from "./loading";
 import { PlaneRun } from "./plane";
 import { fix } from "./settings";

@@ -3,9 +3,10 @@
 import type { Json } from "../../documents";
 import type { PatchSet } from "../engine/documents";
 import type { Engine } from "../engine/engine";
-import { Cancelled, Latest } from "../engine/pool";
+import { Cancelled } from "../engine/pool";
 import type { OpenRequest } from "../engine/protocol";
 import { failureOf } from "./failure";
+import { Latest } from "./latest";
 import { type AppState, NO_PLANE, type PlaneResult } from "./state";
 import type { Store } from "./store";
 
