@@ -10,7 +10,7 @@ import { NOTHING_SHARED, type Shared, openRequest } from "./fragment";
 import { type Edit, begin, change, redo, undo } from "./history";
 import { Latest } from "./latest";
 import { AddressError, type NamedBlob, fetchFile, libraryOf, modelsOf, patchesOf, patchsetsOf } from "./loading";
-import { PlaneRun } from "./plane";
+import { PlaneRun, isOtherPlane } from "./plane";
 import { fix } from "./settings";
 import { type AppState, type Model, type Problem, NO_PLANE, noPart, noParts } from "./state";
 import type { Store } from "./store";
@@ -24,7 +24,7 @@ export class Controller {
   private readonly refits = new Latest();
   private readonly slides = new Latest();
   private timer = 0;
-  private loads = 0;
+  private loading = new AbortController();
   // The model that the tree is of.
   private described: OpenRequest | null = null;
 
@@ -42,24 +42,14 @@ export class Controller {
   async openFiles(files: readonly NamedBlob[], urls: string[] = [], wish: Shared | null = null): Promise<void> {
     if (files.length === 0) return;
     const what = files.length === 1 ? files[0]!.name : `${files.length} files`;
-    await this.attempt(what, async (isCurrent) => {
-      const model = await this.recognise(files, urls);
-      if (!isCurrent()) return;
-      if (modelsOf(model.entries).length === 0) throw new EngineError(nothingToFit(model.entries));
-      const isClear = modelsOf(model.entries).length === 1 && patchsetsOf(model.entries).length <= 1;
-      const wished = wish ?? this.awaited();
-      if (isClear || wished?.workspace) await this.openModel(model, wished, isCurrent);
-      else this.store.set({ candidates: model, busy: null });
-    });
+    await this.attempt(what, (signal) => this.load(files, urls, wish, signal));
   }
 
   async openUrls(urls: readonly string[], wish: Shared | null = null): Promise<void> {
-    const what = urls.join(", ");
-    let files: NamedBlob[] = [];
-    await this.attempt(what, async () => {
-      files = await Promise.all(urls.map(fetchFile));
+    await this.attempt(urls.join(", "), async (signal) => {
+      const files = await Promise.all(urls.map((url) => fetchFile(url, signal)));
+      if (!signal.aborted) await this.load(files, [...urls], wish, signal);
     });
-    await this.openFiles(files, [...urls], wish);
   }
 
   // Applies a link without an address to the open model, and says if it is for another one.
@@ -87,7 +77,7 @@ export class Controller {
     const others = modelsOf(entries).filter((entry) => entry.path !== workspace).map((entry) => entry.path);
     const kept = entries.filter((entry) => !others.includes(entry.path));
     this.store.set({ candidates: null });
-    await this.attempt(workspace, (isCurrent) => this.openModel({ ...model, entries: kept }, null, isCurrent));
+    await this.attempt(workspace, (signal) => this.openModel({ ...model, entries: kept }, null, signal));
   }
 
   edit(edit: Partial<Edit>): void {
@@ -160,7 +150,7 @@ export class Controller {
     if (!history || history === this.store.get().history) return;
     const { overview, slider, history: before } = this.store.get();
     this.background.invalidate();
-    if (before?.present.settings !== history.present.settings) this.plane.forget();
+    if (before && isOtherPlane(before.present, history.present)) this.plane.forget();
     this.store.set({ history, overview: { ...overview, stale: true, running: true }, ...(slider ? { slider: null, conditional: null } : {}) });
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.refits.offer(() => this.refit()), DEBOUNCE);
@@ -185,15 +175,27 @@ export class Controller {
   }
 
   private async conditionalFit(): Promise<void> {
-    const { slider, overview } = this.store.get();
+    const { slider, overview, history } = this.store.get();
     const [subject, poi] = [this.subject(), overview.value?.report.fit.poi];
     if (!slider || !subject || !poi) return;
+    const isCurrent = () => this.store.get().history?.present === history?.present;
     try {
       const report = await this.engine.conditional({ ...subject, settings: fix(subject.settings, poi.name, slider.at) });
-      if (this.store.get().slider) this.store.set({ conditional: { at: slider.at, report } });
+      if (isCurrent() && this.store.get().slider) this.store.set({ conditional: { at: slider.at, report } });
     } catch (error) {
-      this.store.set({ slider: null, conditional: null, notice: failureOf(error).message });
+      // Where the slider has been moved on, another fit is to come.
+      if (isCurrent() && this.store.get().slider === slider) this.store.set({ slider: null, conditional: null, notice: failureOf(error).message });
     }
+  }
+
+  private async load(files: readonly NamedBlob[], urls: string[], wish: Shared | null, signal: AbortSignal): Promise<void> {
+    const model = await this.recognise(files, urls);
+    if (signal.aborted) return;
+    if (modelsOf(model.entries).length === 0) throw new EngineError(nothingToFit(model.entries));
+    const isClear = modelsOf(model.entries).length === 1 && patchsetsOf(model.entries).length <= 1;
+    const wished = wish ?? this.awaited();
+    if (isClear || wished?.workspace) await this.openModel(model, wished, signal);
+    else this.store.set({ candidates: model, busy: null });
   }
 
   private async recognise(files: readonly NamedBlob[], urls: string[]): Promise<Model> {
@@ -208,7 +210,7 @@ export class Controller {
     return { library: both, entries: all, urls: urls.length > 0 ? [...model.urls, ...urls] : [], patchset: null };
   }
 
-  private async openModel(found: Model, wish: Shared | null, isCurrent: () => boolean): Promise<void> {
+  private async openModel(found: Model, wish: Shared | null, signal: AbortSignal): Promise<void> {
     const workspace = wish?.workspace ?? modelsOf(found.entries)[0]!.path;
     const file = wish?.patchset ?? patchsetsOf(found.entries)[0]?.path ?? null;
     const document = file === null ? null : await this.engine.patchset(found.library, workspace, file);
@@ -218,7 +220,7 @@ export class Controller {
     const subject: Subject = { library: model.library, ...present };
     const begun = performance.now();
     const value = await this.engine.overview(subject);
-    if (!isCurrent()) return;
+    if (signal.aborted) return;
     this.background.reset();
     this.plane.cancel();
     this.store.set({
@@ -253,20 +255,21 @@ export class Controller {
     this.store.set({ awaited: null, notice: isOther ? `This is another workspace than that of the link: its digest is \`${digest.slice(0, 12)}…\`, that of the link is \`${wanted.slice(0, 12)}…\`.` : null });
   }
 
-  // Runs a step of opening; what fails is told, and the former model stays.
-  private async attempt(what: string, step: (isCurrent: () => boolean) => Promise<void>): Promise<void> {
-    this.loads += 1;
-    const load = this.loads;
-    const isCurrent = () => load === this.loads;
+  // Runs a step of opening, in the place of one that is under way; what fails is told, and the
+  // former model stays.
+  private async attempt(what: string, step: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    this.loading.abort();
+    this.loading = new AbortController();
+    const { signal } = this.loading;
     this.store.set({ busy: what, problem: null });
     try {
-      await step(isCurrent);
+      await step(signal);
     } catch (error) {
-      if (!isCurrent()) return;
+      if (signal.aborted) return;
       const problem: Problem = error instanceof AddressError ? error.problem : { what, failure: failureOf(error) };
       this.store.set({ problem });
     }
-    if (isCurrent()) this.store.set({ busy: null });
+    if (!signal.aborted) this.store.set({ busy: null });
   }
 }
 

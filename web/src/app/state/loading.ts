@@ -46,11 +46,11 @@ export class AddressError extends Error {
 }
 
 // Fetches a file without telling its server where the reader comes from.
-export async function fetchFile(address: string): Promise<NamedBlob> {
+export async function fetchFile(address: string, signal: AbortSignal): Promise<NamedBlob> {
   const url = parse(address);
   let response: Response;
   try {
-    response = await fetch(url, { credentials: "omit", referrerPolicy: "no-referrer", mode: "cors" });
+    response = await fetch(url, { credentials: "omit", referrerPolicy: "no-referrer", mode: "cors", signal });
   } catch {
     // The browser does not say which of the two it is.
     const message = `the server ${url.host} does not allow other pages to read this file, or it cannot be reached`;

@@ -6,6 +6,7 @@ import type { Engine } from "../engine/engine";
 import { Cancelled } from "../engine/pool";
 import type { OpenRequest } from "../engine/protocol";
 import { failureOf } from "./failure";
+import type { Edit } from "./history";
 import { Latest } from "./latest";
 import { type AppState, NO_PLANE, type PlaneResult } from "./state";
 import type { Store } from "./store";
@@ -16,6 +17,8 @@ const PACE = 150;
 export class PlaneRun {
   private abort: AbortController | null = null;
   private readonly contours = new Latest();
+  // How often results have been forgotten: what was asked for before is of other settings.
+  private generation = 0;
 
   constructor(private readonly store: Store<AppState>, private readonly engine: Engine) {}
 
@@ -62,18 +65,20 @@ export class PlaneRun {
   // Finds where the exclusion ends between the signals that have been tested: with few of them, or
   // all on a line, there is no boundary yet.
   private async drawBoundary(): Promise<void> {
+    const { generation } = this;
     const { model, plane } = this.store.get();
     if (!model?.patchset || !plane.axes || plane.results.size < 3) return;
     const [x, y] = plane.axes;
     const grid = gridOf(model.patchset.document, plane.results);
     const exclusion = await this.engine.exclusion(model.library, { grid, x, y }).catch(() => null);
     const now = this.store.get();
-    if (now.model === model && now.plane.axes === plane.axes) this.store.set({ plane: { ...now.plane, exclusion } });
+    if (this.generation === generation && now.model === model && now.plane.axes === plane.axes) this.store.set({ plane: { ...now.plane, exclusion } });
   }
 
   // Results with other settings are of no use.
   forget(): void {
     this.cancel();
+    this.generation += 1;
     this.store.set({ plane: { ...NO_PLANE, axes: this.store.get().plane.axes } });
   }
 
@@ -84,6 +89,12 @@ export class PlaneRun {
       return error instanceof Cancelled ? null : { failure: failureOf(error) };
     }
   }
+}
+
+// Whether the signals have other results after an edit: all that matters but which of them is open.
+export function isOtherPlane(before: Edit, after: Edit): boolean {
+  const key = ({ open: { patchset: _, ...open }, settings }: Edit) => JSON.stringify([open, settings]);
+  return key(before) !== key(after);
 }
 
 // Returns the results as the command writes them for all patches of a set.
