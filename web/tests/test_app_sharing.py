@@ -46,6 +46,13 @@ def test_a_link_of_a_patch_opens_it(open_app):
     assert other.page.locator(".model-name select option:checked").inner_text() == "none"
 
 
+def test_a_link_to_signals_of_a_model_without_them_shows_the_overview(open_app):
+    app = open_app(fragment="#view=patches&url=examples/shapes.json")
+    app.page.wait_for_selector(".strip .result")
+    assert app.page.locator("#tab-overview").get_attribute("aria-selected") == "true"
+    assert app.page.locator(".view .cards").count() == 1
+
+
 def test_a_link_without_an_address_asks_for_its_file(open_app):
     first = open_app()
     first.open(SHAPES)

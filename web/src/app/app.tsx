@@ -9,6 +9,7 @@ import { FigureTools } from "./parts/figure_tools";
 import { Hatching } from "./parts/hatching";
 import { useApp, useSelected } from "./parts/context";
 import { schedule } from "./parts/schedule";
+import { shownView } from "./state/state";
 import { DropZone } from "./shell/drop_zone";
 import { Header } from "./shell/header";
 import { Picker } from "./shell/picker";
@@ -66,7 +67,7 @@ function Head({ embedded }: { embedded: boolean }) {
 }
 
 function Opened() {
-  const view = useSelected((state) => state.view);
+  const view = useSelected(shownView);
   useEffect(() => window.scrollTo(0, 0), [view]);
   return (
     <div class="workbench">

@@ -5,6 +5,7 @@ import { NOTHING_SHARED, decode, encode, openRequest, type Shared } from "../../
 import { begin, change, redo, undo, type Edit } from "../../src/app/state/history";
 import { bound, boundsOf, countChanges, fix, fixedAt, isMasked, mask, withAsimov, withPoi } from "../../src/app/state/settings";
 import { poiRange, riseOf } from "../../src/app/state/slider";
+import { initialState, shownView, viewsOf, type Model } from "../../src/app/state/state";
 import type { Report } from "../../src/documents";
 
 const edit = (poi: string): Edit => ({ open: { workspace: "a.json" }, settings: { poi } });
@@ -68,6 +69,15 @@ test("a link without names opens what the files have", () => {
   assert.deepEqual(openRequest({ ...PLAIN, patch: "" }, "w.json", "p.json"), { workspace: "w.json" });
   assert.equal(decode(encode({ ...PLAIN, patch: "" })).patch, "");
   assert.deepEqual(openRequest({ ...PLAIN, workspace: "b.json", measurement: "m" }, "w.json", null), { workspace: "b.json", measurement: "m" });
+});
+
+test("a model without a patch set has no view of signals, and shows another one", () => {
+  const model: Model = { library: { id: 1, files: [] }, entries: [], urls: [], patchset: null };
+  const without = { ...initialState(), model, view: "patches" as const };
+  assert.equal(viewsOf(without).includes("patches"), false);
+  assert.equal(shownView(without), "overview");
+  const patched = { ...without, model: { ...model, patchset: { file: "p.json", document: { labels: [], patches: [] } as never } } };
+  assert.equal(shownView(patched), "patches");
 });
 
 test("the slider reaches four standard deviations, inside the bounds", () => {

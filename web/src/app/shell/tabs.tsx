@@ -2,7 +2,7 @@
 
 import { useApp, useSelected } from "../parts/context";
 import { neighbour } from "../state/address";
-import { type AppState, VIEWS, type ViewName } from "../state/state";
+import { type AppState, type ViewName, shownView, viewsOf } from "../state/state";
 
 const TITLES: Record<ViewName, string> = {
   overview: "Overview", regions: "Regions", pulls: "Pulls", correlations: "Correlations", ranking: "Ranking", scan: "Scan",
@@ -11,9 +11,9 @@ const TITLES: Record<ViewName, string> = {
 
 export function Tabs() {
   const app = useApp();
-  const view = useSelected((state) => state.view);
-  const hasPatches = useSelected((state) => state.model?.patchset != null);
-  const views = VIEWS.filter((one) => one !== "patches" || hasPatches);
+  const view = useSelected(shownView);
+  const model = useSelected((state) => state.model);
+  const views = viewsOf({ model });
   const move = (event: KeyboardEvent) => {
     const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
     if (step === 0) return;

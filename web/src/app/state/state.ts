@@ -112,6 +112,16 @@ export function initialState(): AppState {
   };
 }
 
+// The views that the open model has.
+export function viewsOf({ model }: Pick<AppState, "model">): ViewName[] {
+  return VIEWS.filter((one) => one !== "patches" || model?.patchset != null);
+}
+
+// The view on display: a link, or the model before, may have asked for one that this model lacks.
+export function shownView(state: Pick<AppState, "model" | "view">): ViewName {
+  return viewsOf(state).includes(state.view) ? state.view : "overview";
+}
+
 let shown: { free: ReportData; report: Report; data: ReportData } | null = null;
 
 // The numbers on display: those of the slider while it is moved, otherwise those of the free fit.
