@@ -50,14 +50,14 @@ const PLAIN = NOTHING_SHARED;
 
 test("a fragment says what the state was", () => {
   const settings = { asimov: 1, bounds: { "mu & co": [0, 3] as [number, number] }, fixed: { "JES#1": -0.25 }, mask: ["SR[0]", "ÅÄ?=&"], poi: "mu" };
-  const shared: Shared = { view: "pulls", urls: ["https://example.org/a.json?b=1&c=2", "x.json"], workspace: "a/b.json", patchset: "p.json", patch: "s 1", measurement: "m", settings, digest: "0".repeat(64), theme: "dark", embedded: true };
+  const shared: Shared = { view: "pulls", urls: ["https://example.org/a.json?b=1&c=2", "x.json"], workspace: "a/b.json", patchset: "p.json", patch: "s 1", patches: ["a.json", "b&c.json"], measurement: "m", mass: 125.5, settings, digest: "0".repeat(64), theme: "dark", embedded: true };
   assert.deepEqual(decode(encode(shared)), shared);
   assert.equal(encode(PLAIN), "");
   assert.deepEqual(decode(""), PLAIN);
 });
 
 test("a fragment that is not of the expected form is left out", () => {
-  const hostile = `#view=constructor&sha256=abc&theme=red&settings=${encodeURIComponent('{"fixed":{"a":"1"},"bounds":{"b":[1]},"mask":[1],"poi":7,"asimov":null,"init":{"c":1},"extra":1}')}`;
+  const hostile = `#view=constructor&sha256=abc&mass=Infinity&theme=red&settings=${encodeURIComponent('{"fixed":{"a":"1"},"bounds":{"b":[1]},"mask":[1],"poi":7,"asimov":null,"init":{"c":1},"extra":1}')}`;
   assert.deepEqual(decode(hostile), PLAIN);
   assert.deepEqual(decode("#settings={"), PLAIN);
   assert.deepEqual(decode("#settings=[1]"), PLAIN);

@@ -62,7 +62,7 @@ function ModelName() {
           </select>
         </label>
       )}
-      {!patchset && files.length > 0 && <PatchFiles files={files.map((entry) => entry.path)} />}
+      {files.length > 0 && <PatchFiles files={files.map((entry) => entry.path)} />}
       {measurements && measurements.length > 1 && (
         <label>Measurement{" "}
           <select value={String(measurements.findIndex(([name]) => name === measurement))} onChange={(event) => app.edit({ open: { ...open, measurement: measurements[Number(event.currentTarget.value)]![0] } })}>
@@ -74,16 +74,18 @@ function ModelName() {
   );
 }
 
-// JSON patches that were dropped with their workspace, each a signal.
+// JSON patches that were dropped with their workspace: a choice of one. A link may apply several.
 function PatchFiles({ files }: { files: string[] }) {
   const app = useApp();
-  const at = useSelected((state) => files.indexOf(state.history!.present.open.patches?.[0] ?? ""));
+  const applied = useSelected((state) => state.history!.present.open.patches) ?? [];
+  const at = files.indexOf(applied[0] ?? "");
   return (
     <label>Patch{" "}
       <select value={String(at)} onChange={(event) => app.openPatchFile(files[Number(event.currentTarget.value)] ?? null)}>
         <option value="-1">none</option>
         {files.map((path, i) => <option key={i} value={String(i)}>{shortText(path, 48)}</option>)}
       </select>
+      {applied.slice(1).map((path, i) => <span key={i} class="note">, then <Name text={path} /></span>)}
     </label>
   );
 }

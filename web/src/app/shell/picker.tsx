@@ -2,20 +2,23 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { Name } from "../../components/name";
+import { Message, Name } from "../../components/name";
 import { shortText } from "../../numbers/escape";
+import { FailureNote } from "../parts/card";
 import { useApp, useSelected } from "../parts/context";
 import type { FileEntry } from "../engine/protocol";
 import { kindName, modelsOf, patchsetsOf } from "../state/loading";
 
 export function Picker() {
   const candidates = useSelected((state) => state.candidates);
-  return candidates && <Dialog entries={candidates.entries} />;
+  return candidates && <Dialog entries={candidates.model.entries} />;
 }
 
 function Dialog({ entries }: { entries: FileEntry[] }) {
   const app = useApp();
   const dialog = useRef<HTMLDialogElement>(null);
+  const busy = useSelected((state) => state.busy);
+  const problem = useSelected((state) => state.problem);
   const [models, patchsets] = [modelsOf(entries), patchsetsOf(entries)];
   const [patchset, setPatchset] = useState(patchsets.length === 1 ? 0 : -1);
   useEffect(() => dialog.current!.showModal(), []);
@@ -40,6 +43,8 @@ function Dialog({ entries }: { entries: FileEntry[] }) {
           </li>
         ))}
       </ul>
+      {busy !== null && <p class="busy" role="status"><span class="spinner" aria-hidden="true" /> <Message text={`Opening \`${busy}\` …`} /></p>}
+      {problem && <FailureNote failure={problem.failure} what={`\`${problem.what}\` could not be opened.`} />}
       <p class="actions"><button type="button" onClick={close}>Cancel</button></p>
     </dialog>
   );

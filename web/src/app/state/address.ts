@@ -15,16 +15,26 @@ export function sharedState(state: AppState, embedded = false): Shared {
   const open = history?.present.open;
   return {
     view, urls: model?.urls ?? [], workspace: open && isAmbiguous(state) ? open.workspace : null,
-    patchset: open?.patchset && isAmbiguous(state) ? open.patchset.file : null, patch: patchOf(state), measurement: open?.measurement ?? null,
+    patchset: patchsetOf(state), ...patchesOfState(state), measurement: open?.measurement ?? null, mass: open?.mass ?? null,
     settings: history?.present.settings ?? {}, digest: overview.value && !overview.stale ? digestOf(overview.value) : null, theme: display.theme, embedded,
   };
 }
 
-// Which patch is open; a link says also that there is none, where there could be one.
-function patchOf({ model, history }: AppState): string | null {
+// The patch set, unless it is the only one; a link says also that there is none.
+function patchsetOf(state: AppState): string | null {
+  const { model } = state;
+  if (!model || patchsetsOf(model.entries).length === 0) return null;
+  if (!model.patchset) return "";
+  return isAmbiguous(state) ? model.patchset.file : null;
+}
+
+// Which patches are applied; a link says also that there is none, where there could be one.
+function patchesOfState({ model, history }: AppState): Pick<Shared, "patch" | "patches"> {
   const open = history?.present.open;
-  const canHave = model?.patchset != null || (model && patchesOf(model.entries).length > 0);
-  return open?.patchset?.patch ?? open?.patches?.[0] ?? (canHave ? "" : null);
+  const files = open?.patches ?? [];
+  if (model?.patchset) return { patch: open?.patchset?.patch ?? "", patches: files };
+  const canHave = model !== null && patchesOf(model.entries).length > 0;
+  return { patch: files[0] ?? (canHave ? "" : null), patches: files.slice(1) };
 }
 
 // Whether the files have more than one model or patch set, so that a link names them.
@@ -61,8 +71,11 @@ function restore(app: Controller, shared: Shared): void {
   const { display } = app.store.get();
   app.store.set({ view: shared.view, display: { ...display, theme: shared.theme } });
   applyTheme(shared.theme);
-  if (shared.urls.length > 0) void app.openUrls(shared.urls, shared);
-  else if (app.store.get().model) app.applyLink(shared);
+  const { model } = app.store.get();
+  // The address of the open model, as Back and Forward lead to, changes what is shown of it.
+  const isOpen = model !== null && sameList(model.urls, shared.urls);
+  if (shared.urls.length > 0 && !isOpen) void app.openUrls(shared.urls, shared);
+  else if (model) void app.applyLink(shared);
   else if (shared.digest) app.store.set({ awaited: { digest: shared.digest, wish: shared } });
 }
 
@@ -71,6 +84,10 @@ function write(state: AppState, embedded: boolean): void {
   if (!state.model || state.busy !== null || state.overview.running || state.awaited) return;
   const fragment = encode(sharedState(state, embedded));
   if (fragment !== location.hash) history.replaceState(null, "", fragment || location.pathname + location.search);
+}
+
+function sameList(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((one, i) => one === b[i]);
 }
 
 function applyTheme(theme: AppState["display"]["theme"]): void {

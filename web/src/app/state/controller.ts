@@ -7,9 +7,9 @@ import { Background } from "./background";
 import { digestOf } from "./digest";
 import { failureOf } from "./failure";
 import { NOTHING_SHARED, type Shared, openRequest } from "./fragment";
-import { type Edit, begin, change, redo, undo } from "./history";
+import { type Edit, type History, type OpenChoice, begin, change, redo, undo } from "./history";
 import { Latest } from "./latest";
-import { AddressError, type NamedBlob, fetchFile, libraryOf, modelsOf, patchesOf, patchsetsOf } from "./loading";
+import { OpeningError, type NamedBlob, fetchFile, libraryOf, modelsOf, openableOf, patchesOf, patchsetsOf, settled } from "./loading";
 import { PlaneRun, isOtherPlane } from "./plane";
 import { fix } from "./settings";
 import { type AppState, type Model, type Problem, NO_PLANE, noPart, noParts } from "./state";
@@ -52,15 +52,21 @@ export class Controller {
     });
   }
 
-  // Applies a link without an address to the open model, and says if it is for another one.
-  applyLink(shared: Shared): void {
+  // Applies a link to the open model, and says if it is for another one.
+  async applyLink(shared: Shared): Promise<void> {
     const { model, history: edits, overview } = this.store.get();
     if (!model || !edits) return;
-    const open = requestFor(model, edits.present.open.workspace, shared);
-    const changed = change(edits, { open, settings: shared.settings });
-    this.store.set({ awaited: { digest: shared.digest, wish: shared } });
-    if (changed === edits) this.compareDigest(overview.value && digestOf(overview.value));
-    else this.follow(changed);
+    const { open } = edits.present;
+    const here = { workspace: open.workspace, patchset: model.patchset?.file ?? "" };
+    const named = { ...shared, workspace: shared.workspace ?? here.workspace, patchset: shared.patchset ?? here.patchset, mass: shared.mass ?? open.mass ?? null };
+    const wish = settled(model.entries, named) ?? { ...named, ...here };
+    await this.attempt(wish.workspace!, async (signal) => {
+      if (wish.workspace !== here.workspace || wish.patchset !== here.patchset) return this.openModel({ ...model, patchset: null }, wish, signal);
+      const changed = change(edits, { open: requestFor(model, wish), settings: wish.settings });
+      this.store.set({ awaited: { digest: wish.digest, wish } });
+      if (changed === edits) this.compareDigest(overview.value && digestOf(overview.value), wish.digest);
+      else this.follow(changed);
+    });
   }
 
   // Files that are opened from here on are not those of the link of this page.
@@ -69,15 +75,20 @@ export class Controller {
     history.replaceState(null, "", location.pathname);
   }
 
-  // Opens what the reader picked among several models.
+  // Opens what the reader picked among several models. The choice stays until one is open.
   async pick(workspace: string, patchset: string | null): Promise<void> {
-    const model = this.store.get().candidates;
-    if (!model) return;
-    const entries = model.entries.filter((entry) => entry.kind !== "patchset" || entry.path === patchset);
-    const others = modelsOf(entries).filter((entry) => entry.path !== workspace).map((entry) => entry.path);
-    const kept = entries.filter((entry) => !others.includes(entry.path));
-    this.store.set({ candidates: null });
-    await this.attempt(workspace, (signal) => this.openModel({ ...model, entries: kept }, null, signal));
+    const { candidates } = this.store.get();
+    if (!candidates) return;
+    const wish = { ...(candidates.wish ?? NOTHING_SHARED), workspace, patchset: patchset ?? "" };
+    await this.attempt(workspace, (signal) => this.openModel(candidates.model, wish, signal));
+  }
+
+  // Opens the data card that could not be opened without a mass.
+  async openWithMass(mass: number): Promise<void> {
+    const { problem } = this.store.get();
+    if (!problem?.needsMass) return;
+    const { model, wish } = problem.needsMass;
+    await this.attempt(problem.what, (signal) => this.openModel(model, { ...(wish ?? NOTHING_SHARED), mass }, signal));
   }
 
   edit(edit: Partial<Edit>): void {
@@ -166,11 +177,14 @@ export class Controller {
       const value = await this.engine.overview(subject);
       if (!isCurrent()) return;
       this.store.set({ overview: { ...noPart(), value, took: performance.now() - begun } });
-      if (this.store.get().awaited) this.compareDigest(digestOf(value));
+      const { awaited } = this.store.get();
+      if (awaited) this.compareDigest(digestOf(value), awaited.digest);
       await this.describe(subject, isCurrent);
       if (isCurrent()) this.background.start();
     } catch (error) {
-      if (isCurrent()) this.store.set({ overview: { ...this.store.get().overview, running: false, stale: true, failure: failureOf(error) } });
+      const { awaited, model } = this.store.get();
+      const failure = awaited && model ? (await this.explained(error, subject, { model, wish: awaited.wish })).problem.failure : failureOf(error);
+      if (isCurrent()) this.store.set({ overview: { ...this.store.get().overview, running: false, stale: true, failure } });
     }
   }
 
@@ -189,47 +203,72 @@ export class Controller {
   }
 
   private async load(files: readonly NamedBlob[], urls: string[], wish: Shared | null, signal: AbortSignal): Promise<void> {
-    const model = await this.recognise(files, urls);
-    if (signal.aborted) return;
-    if (modelsOf(model.entries).length === 0) throw new EngineError(nothingToFit(model.entries));
-    const isClear = modelsOf(model.entries).length === 1 && patchsetsOf(model.entries).length <= 1;
-    const wished = wish ?? this.awaited();
-    if (isClear || wished?.workspace) await this.openModel(model, wished, signal);
-    else this.store.set({ candidates: model, busy: null });
-  }
-
-  private async recognise(files: readonly NamedBlob[], urls: string[]): Promise<Model> {
+    const { history: edits, model: before } = this.store.get();
     const library = libraryOf(files);
     const entries = await this.engine.list(library);
-    const { model } = this.store.get();
-    const isAddition = model && modelsOf(entries).length === 0 && entries.some((entry) => entry.kind === "patchset" || entry.kind === "patch");
-    if (!isAddition) return { library, entries, urls, patchset: null };
-    // A patch set that is dropped alone is for the open workspace.
-    const both = libraryOf([...model.library.files, ...files]);
-    const all = (await this.engine.list(both)).filter((entry) => modelsOf(model.entries).some((one) => one.path === entry.path) || modelsOf([entry]).length === 0);
-    return { library: both, entries: all, urls: urls.length > 0 ? [...model.urls, ...urls] : [], patchset: null };
+    if (signal.aborted) return;
+    const isAddition = before && edits && modelsOf(entries).length === 0 && entries.some((entry) => entry.kind === "patchset" || entry.kind === "patch");
+    if (isAddition) return this.add(files, entries, urls, wish, signal);
+    if (openableOf(entries).length === 0) throw new EngineError(nothingToFit(entries));
+    await this.openOrAsk({ library, entries, urls, patchset: null }, wish ?? this.awaited(), signal, null);
   }
 
-  private async openModel(found: Model, wish: Shared | null, signal: AbortSignal): Promise<void> {
-    const workspace = wish?.workspace ?? modelsOf(found.entries)[0]!.path;
-    const file = wish?.patchset ?? patchsetsOf(found.entries)[0]?.path ?? null;
+  // Patches that are dropped alone are for the open workspace, whose settings stay.
+  private async add(files: readonly NamedBlob[], added: FileEntry[], urls: string[], wish: Shared | null, signal: AbortSignal): Promise<void> {
+    const { history: edits, model: before } = this.store.get();
+    if (!before || !edits) return;
+    const library = libraryOf([...before.library.files, ...files]);
+    const all = await this.engine.list(library);
+    if (signal.aborted) return;
+    const entries = all.filter((entry) => before.entries.some((one) => one.path === entry.path) || added.some((one) => one.path === entry.path));
+    const model: Model = { library, entries, urls: urls.length > 0 ? [...before.urls, ...urls] : [], patchset: null };
+    const wished = wish ? { ...wish, workspace: wish.workspace ?? edits.present.open.workspace } : withPatches(before, edits.present, added);
+    // Edits with another patch set cannot be gone back to.
+    const isOtherSet = before.patchset !== null && patchsetsOf(added).length > 0;
+    await this.openOrAsk(model, wished, signal, isOtherSet ? null : edits);
+  }
+
+  private async openOrAsk(model: Model, wish: Shared | null, signal: AbortSignal, edits: History | null): Promise<void> {
+    const choice = settled(model.entries, wish);
+    if (choice) await this.openModel(model, choice, signal, edits);
+    else this.store.set({ candidates: { model, wish } });
+  }
+
+  // Opens what a wish, which names its workspace and its patch set, is about. Edits go on where
+  // the workspace is the same as before.
+  private async openModel(found: Model, wish: Shared, signal: AbortSignal, edits: History | null = null): Promise<void> {
+    const workspace = wish.workspace!;
+    const file = wish.patchset || null;
     const document = file === null ? null : await this.engine.patchset(found.library, workspace, file);
     const model: Model = { ...found, patchset: file !== null && document ? { file, document } : null };
-    const open = requestFor(model, workspace, wish);
-    const present: Edit = { open, settings: wish?.settings ?? {} };
+    const present: Edit = { open: requestFor(model, wish), settings: wish.settings };
     const subject: Subject = { library: model.library, ...present };
     const begun = performance.now();
-    const value = await this.engine.overview(subject);
+    const value = await this.engine.overview(subject).catch(async (error: unknown) => {
+      throw await this.explained(error, subject, { model: found, wish });
+    });
     if (signal.aborted) return;
     this.background.reset();
     this.plane.cancel();
     this.store.set({
-      busy: null, problem: null, candidates: null, model, history: begin(present), slider: null, conditional: null, parts: noParts(), plane: NO_PLANE,
+      busy: null, problem: null, candidates: null, model, history: edits ? change(edits, present) : begin(present), slider: null, conditional: null, parts: noParts(), plane: NO_PLANE,
       overview: { ...noPart(), value, took: performance.now() - begun }, tree: null, parameters: [], notice: null,
     });
-    this.compareDigest(digestOf(value));
+    this.compareDigest(digestOf(value), wish.digest);
     await this.describe(subject, () => this.store.get().model === model);
     this.background.start();
+  }
+
+  // Says why a model cannot be fitted: first, whether it is another one than that of the link.
+  private async explained(error: unknown, subject: Subject, given: { model: Model; wish: Shared }): Promise<OpeningError> {
+    const failure = failureOf(error);
+    const what = subject.open.workspace;
+    if (failure.message.includes("$MASS")) return new OpeningError({ what, failure: { message: failure.message }, needsMass: given });
+    const wanted = given.wish.digest;
+    const digest = wanted === null ? null : await this.engine.overview({ ...subject, settings: {} }).then(digestOf, () => null);
+    const other = otherThanWanted(digest, wanted);
+    if (other === null) return new OpeningError({ what, failure });
+    return new OpeningError({ what, failure: { message: `${other}\n${failure.message}`, hint: "open the file that the link was made for" } });
   }
 
   private async describe(subject: Subject, isCurrent: () => boolean): Promise<void> {
@@ -248,11 +287,8 @@ export class Controller {
     return this.store.get().awaited?.wish ?? null;
   }
 
-  private compareDigest(digest: string | null): void {
-    const { awaited } = this.store.get();
-    const wanted = awaited?.digest ?? null;
-    const isOther = wanted !== null && digest !== null && wanted !== digest;
-    this.store.set({ awaited: null, notice: isOther ? `This is another workspace than that of the link: its digest is \`${digest.slice(0, 12)}…\`, that of the link is \`${wanted.slice(0, 12)}…\`.` : null });
+  private compareDigest(digest: string | null, wanted: string | null): void {
+    this.store.set({ awaited: null, notice: otherThanWanted(digest, wanted) });
   }
 
   // Runs a step of opening, in the place of one that is under way; what fails is told, and the
@@ -266,18 +302,38 @@ export class Controller {
       await step(signal);
     } catch (error) {
       if (signal.aborted) return;
-      const problem: Problem = error instanceof AddressError ? error.problem : { what, failure: failureOf(error) };
+      const problem: Problem = error instanceof OpeningError ? error.problem : { what, failure: failureOf(error) };
       this.store.set({ problem });
     }
     if (!signal.aborted) this.store.set({ busy: null });
   }
 }
 
-// Patches are for a background: the first signal is opened, unless a link says which.
-function requestFor(model: Model, workspace: string, wish: Shared | null): OpenRequest {
-  const first = model.patchset?.document.patches[0]?.name ?? patchesOf(model.entries)[0]?.path ?? null;
-  const file = model.patchset?.file ?? null;
-  return openRequest({ ...(wish ?? NOTHING_SHARED), patch: wish?.patch ?? first }, workspace, file);
+// Patches are for a background: the first signal is opened, unless a wish says which.
+function requestFor(model: Model, wish: Shared): OpenChoice {
+  const { entries, patchset } = model;
+  const first = patchset?.document.patches[0]?.name ?? patchesOf(entries)[0]?.path ?? null;
+  if (wish.patch && !patchset && !entries.some((entry) => entry.path === wish.patch)) {
+    const message = `the link names the patch \`${wish.patch}\`, and the files have neither a patch set nor a file of that name`;
+    throw new EngineError({ message, hint: "open the workspace together with its patch set or patch" });
+  }
+  return openRequest({ ...wish, patch: wish.patch ?? first }, wish.workspace!, patchset?.file ?? null);
+}
+
+// Returns what is open, with patches that have been added to it.
+function withPatches(model: Model, { open, settings }: Edit, added: readonly FileEntry[]): Shared {
+  const [sets, files] = [patchsetsOf(added).map((entry) => entry.path), patchesOf(added).map((entry) => entry.path)];
+  const file = sets.length === 1 ? sets[0]! : sets.length > 1 ? null : (model.patchset?.file ?? "");
+  const patches = files.length > 0 ? files.slice(0, 1) : (open.patches ?? []);
+  const kept = { ...NOTHING_SHARED, workspace: open.workspace, patchset: file, measurement: open.measurement ?? null, mass: open.mass ?? null, settings };
+  if (file === "") return { ...kept, patch: patches[0] ?? "", patches: patches.slice(1) };
+  // The first signal of a set that is new.
+  return { ...kept, patch: sets.length > 0 ? null : (open.patchset?.patch ?? ""), patches: files.length > 0 ? patches : sets.length > 0 ? [] : patches };
+}
+
+function otherThanWanted(digest: string | null, wanted: string | null): string | null {
+  if (wanted === null || digest === null || wanted === digest) return null;
+  return `This is another workspace than that of the link: its digest is \`${digest.slice(0, 12)}…\`, that of the link is \`${wanted.slice(0, 12)}…\`.`;
 }
 
 function nothingToFit(entries: readonly FileEntry[]): Failure {

@@ -4,7 +4,8 @@
 // the file with the digest. The fragment never leaves the browser. It may come from anyone, so that
 // whatever is not of the expected form is left out.
 
-import type { OpenRequest, Settings } from "../engine/protocol";
+import type { Settings } from "../engine/protocol";
+import type { OpenChoice } from "./history";
 import { VIEWS, type ViewName } from "./state";
 
 export interface Shared {
@@ -12,10 +13,15 @@ export interface Shared {
   urls: string[];
   // Path of the workspace among the files.
   workspace: string | null;
+  // Path of the patch set; empty for none, `null` for the only one.
   patchset: string | null;
   // Name of a patch of the set, or path of a JSON patch; empty for none, `null` for the first.
   patch: string | null;
+  // Paths of JSON patches that are applied after that.
+  patches: string[];
   measurement: string | null;
+  // What `$MASS` stands for in a data card.
+  mass: number | null;
   settings: Settings;
   // Digest of the workspace with its patch, as `nextstat digest` prints it.
   digest: string | null;
@@ -25,7 +31,7 @@ export interface Shared {
 
 // What an address without a fragment says.
 export const NOTHING_SHARED: Shared = {
-  view: "overview", urls: [], workspace: null, patchset: null, patch: null, measurement: null, settings: {}, digest: null, theme: "auto", embedded: false,
+  view: "overview", urls: [], workspace: null, patchset: null, patch: null, patches: [], measurement: null, mass: null, settings: {}, digest: null, theme: "auto", embedded: false,
 };
 
 export function encode(shared: Shared): string {
@@ -36,6 +42,8 @@ export function encode(shared: Shared): string {
     const value = shared[key];
     if (value !== null) values.set(key, value);
   }
+  for (const path of shared.patches) values.append("json-patch", path);
+  if (shared.mass !== null) values.set("mass", String(shared.mass));
   if (Object.keys(shared.settings).length > 0) values.set("settings", JSON.stringify(shared.settings));
   if (shared.digest !== null) values.set("sha256", shared.digest);
   if (shared.theme !== "auto") values.set("theme", shared.theme);
@@ -55,7 +63,9 @@ export function decode(fragment: string): Shared {
     workspace: values.get("workspace"),
     patchset: values.get("patchset"),
     patch: values.get("patch"),
+    patches: values.getAll("json-patch"),
     measurement: values.get("measurement"),
+    mass: massOf(values.get("mass")),
     settings: settingsOf(values.get("settings")),
     digest: digest && /^[0-9a-f]{64}$/.test(digest) ? digest : null,
     theme: theme === "light" || theme === "dark" ? theme : "auto",
@@ -64,16 +74,23 @@ export function decode(fragment: string): Shared {
 }
 
 // Returns the request to open what a link describes.
-export function openRequest(shared: Shared, workspace: string, patchset: string | null): OpenRequest {
-  const file = shared.patchset ?? patchset;
+export function openRequest(shared: Shared, workspace: string, patchset: string | null): OpenChoice {
+  const file = (shared.patchset ?? patchset) || null;
   const { patch } = shared;
   const isPatched = patch !== null && patch !== "";
+  const patches = [...(isPatched && file === null ? [patch] : []), ...shared.patches];
   return {
     workspace: shared.workspace ?? workspace,
     ...(isPatched && file !== null ? { patchset: { file, patch } } : {}),
-    ...(isPatched && file === null ? { patches: [patch] } : {}),
+    ...(patches.length > 0 ? { patches } : {}),
     ...(shared.measurement !== null ? { measurement: shared.measurement } : {}),
+    ...(shared.mass !== null ? { mass: shared.mass } : {}),
   };
+}
+
+function massOf(text: string | null): number | null {
+  const mass = text ? Number(text) : NaN;
+  return Number.isFinite(mass) ? mass : null;
 }
 
 function settingsOf(text: string | null): Settings {

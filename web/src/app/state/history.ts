@@ -2,8 +2,13 @@
 
 import type { OpenRequest, Settings } from "../engine/protocol";
 
+// What the engine opens, with the mass that a data card needs.
+export interface OpenChoice extends OpenRequest {
+  mass?: number;
+}
+
 export interface Edit {
-  open: OpenRequest;
+  open: OpenChoice;
   settings: Settings;
 }
 
@@ -37,5 +42,10 @@ export function redo({ past, present, future }: History): History {
 }
 
 export function sameEdit(a: Edit, b: Edit): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
+  return textOf(a) === textOf(b);
+}
+
+// Returns the same text for equal edits, in whatever order their parts were set.
+export function textOf({ open, settings }: Edit): string {
+  return JSON.stringify([Object.entries(open).sort(([a], [b]) => (a < b ? -1 : 1)), settings]);
 }

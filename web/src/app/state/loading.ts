@@ -1,6 +1,7 @@
 // From dropped files and addresses to a library that workers can read.
 
 import type { FileEntry, FileKind, Library } from "../engine/protocol";
+import { NOTHING_SHARED, type Shared } from "./fragment";
 import type { Problem } from "./state";
 
 export interface NamedBlob {
@@ -21,6 +22,27 @@ export function modelsOf(entries: readonly FileEntry[]): FileEntry[] {
   return entries.filter((entry) => MODELS.has(entry.kind));
 }
 
+// Returns the files that may be opened: a file that is alone, whatever it is, because then the
+// engine says what is wrong with it.
+export function openableOf(entries: readonly FileEntry[]): FileEntry[] {
+  const models = modelsOf(entries);
+  return models.length === 0 && entries.length === 1 && entries[0]!.kind === "other" ? [...entries] : models;
+}
+
+// Returns a wish with the workspace and the patch set that it is about, or `null` where the reader
+// has to choose. A name that no file has does not matter if there is only one.
+export function settled(entries: readonly FileEntry[], wish: Shared | null): Shared | null {
+  const sets = patchsetsOf(entries);
+  const workspace = pathOf(openableOf(entries), wish?.workspace ?? null);
+  const patchset = sets.length === 0 || wish?.patchset === "" ? "" : pathOf(sets, wish?.patchset ?? null);
+  return workspace === null || patchset === null ? null : { ...(wish ?? NOTHING_SHARED), workspace, patchset };
+}
+
+function pathOf(entries: readonly FileEntry[], name: string | null): string | null {
+  const named = entries.find((entry) => entry.path === name);
+  return (named ?? (entries.length === 1 ? entries[0] : undefined))?.path ?? null;
+}
+
 export function patchsetsOf(entries: readonly FileEntry[]): FileEntry[] {
   return entries.filter((entry) => entry.kind === "patchset");
 }
@@ -38,8 +60,8 @@ export function kindName(kind: FileKind): string {
   return names[kind];
 }
 
-// An address that cannot be read.
-export class AddressError extends Error {
+// Files or addresses that cannot be opened, and what the reader can do about it.
+export class OpeningError extends Error {
   constructor(readonly problem: Problem) {
     super(problem.failure.message);
   }
@@ -54,11 +76,11 @@ export async function fetchFile(address: string, signal: AbortSignal): Promise<N
   } catch {
     // The browser does not say which of the two it is.
     const message = `the server ${url.host} does not allow other pages to read this file, or it cannot be reached`;
-    throw new AddressError({ what: address, failure: { message, hint: "download the file and drop it here" }, download: url.href });
+    throw new OpeningError({ what: address, failure: { message, hint: "download the file and drop it here" }, download: url.href });
   }
   if (!response.ok) {
     const message = `the server ${url.host} answered ${response.status} ${response.statusText}`.trim();
-    throw new AddressError({ what: address, failure: { message, hint: "check the address" } });
+    throw new OpeningError({ what: address, failure: { message, hint: "check the address" } });
   }
   return { name: nameOf(url), blob: await response.blob() };
 }
@@ -70,7 +92,7 @@ function parse(address: string): URL {
   } catch {
     // Told below.
   }
-  throw new AddressError({ what: address, failure: { message: `\`${address}\` is not an address of a file`, hint: "an address begins with https://" } });
+  throw new OpeningError({ what: address, failure: { message: `\`${address}\` is not an address of a file`, hint: "an address begins with https://" } });
 }
 
 function nameOf(url: URL): string {

@@ -6,7 +6,7 @@ import type { Engine } from "../engine/engine";
 import { Cancelled } from "../engine/pool";
 import type { OpenRequest } from "../engine/protocol";
 import { failureOf } from "./failure";
-import type { Edit } from "./history";
+import { type Edit, textOf } from "./history";
 import { Latest } from "./latest";
 import { type AppState, NO_PLANE, type PlaneResult } from "./state";
 import type { Store } from "./store";
@@ -93,7 +93,7 @@ export class PlaneRun {
 
 // Whether the signals have other results after an edit: all that matters but which of them is open.
 export function isOtherPlane(before: Edit, after: Edit): boolean {
-  const key = ({ open: { patchset: _, ...open }, settings }: Edit) => JSON.stringify([open, settings]);
+  const key = ({ open: { patchset: _, ...open }, settings }: Edit) => textOf({ open, settings });
   return key(before) !== key(after);
 }
 

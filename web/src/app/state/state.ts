@@ -60,12 +60,20 @@ export interface Plane {
   exclusion: Exclusion | null;
 }
 
+// Files to open, and what a link wants of them.
+export interface Candidates {
+  model: Model;
+  wish: Shared | null;
+}
+
 // Something that went wrong, and with what.
 export interface Problem {
   what: string;
   failure: Failure;
   // An address to download by hand.
   download?: string;
+  // A data card that can be opened with a mass.
+  needsMass?: Candidates;
 }
 
 export interface AppState {
@@ -74,7 +82,7 @@ export interface AppState {
   problem: Problem | null;
   notice: string | null;
   // Files with several models, until the reader picks one.
-  candidates: Model | null;
+  candidates: Candidates | null;
   model: Model | null;
   history: History | null;
   overview: Part<Overview>;
