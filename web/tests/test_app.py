@@ -267,9 +267,28 @@ def test_a_damaged_file_says_what_is_wrong_and_the_former_model_stays(open_app):
     app.drop(("cut.json", SHAPES.read_bytes()[:500]))
     app.page.wait_for_selector(".problem >> text=cut.json")
     app.drop(("picture.png", b"\x89PNG\r\n"))
+    app.page.wait_for_selector(".problem >> text=picture.png")
+    app.page.wait_for_selector(".problem >> text=drop a workspace of pyhf")
+    app.drop(("empty.json", ""))
+    app.page.wait_for_selector(".problem >> text=the document is empty at line 1, column 1")
+    app.drop(("picture.png", b"\x89PNG\r\n"), ("other.png", b"\x89PNG\r\n"))
     app.page.wait_for_selector(".problem >> text=none of these files is a model")
     problem.locator("button").click()
     assert problem.count() == 0
+
+
+def test_a_card_that_names_a_mass_asks_for_it(open_app, nextstat):
+    app = open_app()
+    folder = EXAMPLES / "combine"
+    card = (folder / "templates.txt").read_text(encoding="utf-8").replace("templates.csv", "templates$MASS.csv")
+    app.drop(("card.txt", card), ("templates125.5.csv", (folder / "templates.csv").read_bytes()))
+    app.page.fill("#mass", "125.5")
+    app.page.click(".mass button")
+    app.page.wait_for_selector(".strip .result")
+    app.settle()
+    assert app.page.locator(".problem").count() == 0
+    assert app.value() == pytest.approx(nextstat("fit", folder / "templates.txt")["poi"]["bestfit"], rel=1e-5)
+    eventually(lambda: "mass=125.5" in app.page.evaluate("location.hash"))
 
 
 def test_settings_without_a_fit_say_so_and_are_undone(open_app):

@@ -158,10 +158,11 @@ test("a link is applied to the model that it names among those of an archive", a
 });
 
 test("the engine says what is wrong with a file that is alone", async () => {
-  const overview = async ({ open }: Subject) => { throw new EngineError({ message: `${open.workspace} is empty at line 1` }); };
+  const overview = async ({ open }: Subject) => { throw new EngineError({ message: `${open.workspace} is empty at line 1`, hint: "`nextstat build` makes one" }); };
   const app = controller({ overview });
   await app.openFiles([file("other.json")]);
   assert.equal(problem(app), "other.json is empty at line 1");
+  assert.match(app.store.get().problem!.failure.hint!, /^drop a workspace/);
   await app.openFiles([file("other1.json"), file("other2.json")]);
   assert.match(problem(app), /none of these files is a model/);
 });

@@ -15,6 +15,8 @@ import { fix } from "./settings";
 import { type AppState, type Model, type Problem, NO_PLANE, noPart, noParts } from "./state";
 import type { Store } from "./store";
 
+const WHAT_TO_OPEN = "drop a workspace of pyhf or HS3, a HistFactory measurement or a data card, with the files that it names";
+
 // Changes that follow each other faster are one refit.
 const DEBOUNCE = 40;
 
@@ -261,8 +263,9 @@ export class Controller {
 
   // Says why a model cannot be fitted: first, whether it is another one than that of the link.
   private async explained(error: unknown, subject: Subject, given: { model: Model; wish: Shared }): Promise<OpeningError> {
-    const failure = failureOf(error);
     const what = subject.open.workspace;
+    const isRecognised = modelsOf(given.model.entries).some((entry) => entry.path === what);
+    const failure = isRecognised ? failureOf(error) : { message: failureOf(error).message, hint: WHAT_TO_OPEN };
     if (failure.message.includes("$MASS")) return new OpeningError({ what, failure: { message: failure.message }, needsMass: given });
     const wanted = given.wish.digest;
     const digest = wanted === null ? null : await this.engine.overview({ ...subject, settings: {} }).then(digestOf, () => null);
@@ -338,5 +341,5 @@ function otherThanWanted(digest: string | null, wanted: string | null): string |
 
 function nothingToFit(entries: readonly FileEntry[]): Failure {
   const list = entries.slice(0, 5).map((entry) => `\`${entry.path}\``).join(", ");
-  return { message: `none of these files is a model: ${list}${entries.length > 5 ? ", …" : ""}`, hint: "drop a workspace of pyhf or HS3, a HistFactory measurement or a data card, with the files that it names" };
+  return { message: `none of these files is a model: ${list}${entries.length > 5 ? ", …" : ""}`, hint: WHAT_TO_OPEN };
 }
