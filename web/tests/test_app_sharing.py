@@ -86,6 +86,36 @@ def test_a_link_that_is_pasted_is_for_the_open_model(open_app):
     eventually(lambda: app.value() == before)
 
 
+def test_back_leads_to_the_view_before_and_leaves_model_and_settings(open_app):
+    app = open_app()
+    app.open(SHAPES)
+    eventually(lambda: "sha256" in fragment_of(app))
+    app.view("pulls")
+    eventually(lambda: "view=pulls" in fragment_of(app))
+    app.view("regions")
+    eventually(lambda: "view=regions" in fragment_of(app))
+    app.page.locator(".row-label", has_text="control_region").locator("input").uncheck()
+    app.settle()
+    app.page.go_back()
+    app.page.wait_for_selector("#tab-pulls[aria-selected=true]")
+    app.page.go_back()
+    app.page.wait_for_selector("#tab-overview[aria-selected=true]")
+    assert not app.page.locator(".row-label", has_text="control_region").locator("input").is_checked()
+    app.page.go_forward()
+    app.page.wait_for_selector("#tab-pulls[aria-selected=true]")
+
+
+def test_back_leads_to_the_address_before(open_app):
+    app = open_app(fragment="#url=examples/shapes.json")
+    app.page.wait_for_selector(".strip .result")
+    eventually(lambda: "sha256" in fragment_of(app))
+    app.page.evaluate("location.hash = '#url=examples/simple.json'")
+    app.page.wait_for_selector(".model-name >> text=simple.json")
+    eventually(lambda: "sha256" in fragment_of(app))
+    app.page.go_back()
+    app.page.wait_for_selector(".model-name >> text=shapes.json")
+
+
 def test_a_server_that_does_not_allow_it_is_explained(open_app, tmp_path):
     (tmp_path / "shapes.json").write_bytes(SHAPES.read_bytes())
     with served(tmp_path) as (address, _):

@@ -9,6 +9,9 @@ import { modelsOf, patchesOf, patchsetsOf } from "./loading";
 // Browsers refuse to change an address too often.
 const PACE = 250;
 
+// Tells addresses that the page wrote from those that were pasted.
+const OWN = { isOwn: true };
+
 // Returns what a link to the present state says.
 export function sharedState(state: AppState, embedded = false): Shared {
   const { model, history, overview, view, display } = state;
@@ -49,8 +52,8 @@ export function isEmbedded(): boolean {
 export function followAddress(app: Controller): void {
   const embedded = isEmbedded();
   let timer = 0;
-  restore(app, decode(location.hash));
-  window.addEventListener("hashchange", () => restore(app, decode(location.hash)));
+  restore(app, decode(location.hash), false);
+  window.addEventListener("hashchange", () => restore(app, decode(location.hash), history.state !== null || location.hash === ""));
   app.store.follow(() => {
     applyTheme(app.store.get().display.theme);
     clearTimeout(timer);
@@ -67,13 +70,16 @@ export function followFiles(app: Controller): void {
   });
 }
 
-function restore(app: Controller, shared: Shared): void {
+// Shows what an address says. One that this page wrote, to which Back and Forward lead, is for its
+// view: settings are taken back by Undo, and may be of files that are not open any more.
+function restore(app: Controller, shared: Shared, isOwn: boolean): void {
   const { display } = app.store.get();
   app.store.set({ view: shared.view, display: { ...display, theme: shared.theme } });
   applyTheme(shared.theme);
   const { model } = app.store.get();
-  // The address of the open model, as Back and Forward lead to, changes what is shown of it.
   const isOpen = model !== null && sameList(model.urls, shared.urls);
+  if (isOwn && (isOpen || shared.urls.length === 0)) return;
+  // A link to the open address changes what is shown of it.
   if (shared.urls.length > 0 && !isOpen) void app.openUrls(shared.urls, shared);
   else if (model) void app.applyLink(shared);
   else if (shared.digest) app.store.set({ awaited: { digest: shared.digest, wish: shared } });
@@ -83,7 +89,11 @@ function write(state: AppState, embedded: boolean): void {
   // Before a model is open, the address has what is to be opened.
   if (!state.model || state.busy !== null || state.overview.running || state.awaited) return;
   const fragment = encode(sharedState(state, embedded));
-  if (fragment !== location.hash) history.replaceState(null, "", fragment || location.pathname + location.search);
+  if (fragment === location.hash) return;
+  const address = fragment || location.pathname + location.search;
+  // Back leads to the view before; in another page, it is for that page.
+  if (decode(location.hash).view !== state.view && !embedded) history.pushState(OWN, "", address);
+  else history.replaceState(OWN, "", address);
 }
 
 function sameList(a: readonly string[], b: readonly string[]): boolean {
