@@ -148,12 +148,15 @@ test("a link with an address notices that its file has changed", async () => {
 
 test("a link is applied to the model that it names among those of an archive", async () => {
   const app = controller();
-  await app.openFiles([file("one.json"), file("two.json")]);
+  await app.openFiles(["one.json", "two.json", "patchset1.json", "patchset2.json"].map(file));
   await app.pick("two.json", null);
   await app.applyLink({ ...NOTHING_SHARED, settings: { mask: ["CR"] } });
   assert.deepEqual(opened(app), { open: { workspace: "two.json" }, settings: { mask: ["CR"] } });
   await app.applyLink({ ...NOTHING_SHARED, workspace: "one.json" });
   assert.deepEqual(opened(app), { open: { workspace: "one.json" }, settings: {} });
+  await app.applyLink({ ...NOTHING_SHARED, patchset: "patchset2.json", patch: "s3" });
+  assert.deepEqual(opened(app).open, { workspace: "one.json", patchset: { file: "patchset2.json", patch: "s3" } });
+  assert.equal(app.store.get().model!.patchset!.file, "patchset2.json");
   await fitted();
 });
 
