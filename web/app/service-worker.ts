@@ -52,7 +52,8 @@ function keyOf(place: string, digest: string): string {
 async function fetched(place: string, integrity: string): Promise<Response> {
   const response = await fetch(place, { cache: "no-cache", integrity });
   if (!response.ok) throw new Error(`${place}: ${response.status}`);
-  return response;
+  // A browser refuses to open a page with a response that was redirected, as `index.html` often is.
+  return response.redirected ? new Response(response.body, { status: response.status, headers: response.headers }) : response;
 }
 
 async function activate(): Promise<void> {

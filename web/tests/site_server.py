@@ -11,14 +11,20 @@ from pathlib import Path
 class Handler(SimpleHTTPRequestHandler):
     """Serves a folder, and notes what is asked for."""
 
-    def __init__(self, *arguments, allows_others=False, asked=None, **options):
+    def __init__(self, *arguments, allows_others=False, hides_index=False, asked=None, **options):
         self.allows_others = allows_others
+        self.hides_index = hides_index
         self.asked = asked
         super().__init__(*arguments, **options)
 
     def do_GET(self):
         self.asked.append(self.path)
-        super().do_GET()
+        if self.hides_index and self.path.endswith("/index.html"):
+            self.send_response(308)
+            self.send_header("Location", self.path.removesuffix("index.html"))
+            self.end_headers()
+        else:
+            super().do_GET()
 
     def end_headers(self):
         if self.allows_others:
@@ -35,10 +41,13 @@ class Handler(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def served(folder, *, allows_others=False):
-    """Serves a folder on a free port; gives its address, and the list of what is asked for."""
+def served(folder, *, allows_others=False, hides_index=False):
+    """Serves a folder on a free port; gives its address, and the list of what is asked for.
+
+    A server that hides `index.html` redirects it to its folder, as many hosts of static files do.
+    """
     asked = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder), allows_others=allows_others, asked=asked))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder), allows_others=allows_others, hides_index=hides_index, asked=asked))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 import workspaces
-from app_pages import EXAMPLES
+from app_pages import DIST, EXAMPLES
 from site_server import served
 from waiting import eventually
 
@@ -277,6 +277,17 @@ def test_the_app_works_without_a_network(open_app, site):
     app.settle()
     assert app.page.locator(".failure").count() == 0
     assert len(site[1]) == asked
+
+
+def test_a_server_that_redirects_the_index_serves_every_visit(open_app, site):
+    with served(DIST, hides_index=True) as (address, _):
+        app = open_app(others=(address,))
+        app.page.goto(f"{address}/")
+        app.page.evaluate("navigator.serviceWorker.ready.then(ready => ready.active.state)")
+        eventually(lambda: app.page.evaluate("navigator.serviceWorker.controller !== null"))
+        for place in ("/", "/index.html"):
+            app.page.goto(f"{address}{place}")
+            app.page.wait_for_selector(".start")
 
 
 def test_the_manifest_and_its_icons_are_there(site, open_app):
