@@ -103,7 +103,7 @@ def open_app(browser, site):
         app.listen()
         opened.append((context, app, (address, "data:", "blob:", *others)))
         app.page.goto(place or f"{address}/index.html{fragment}")
-        app.page.wait_for_selector("nextstat-view" if place else ".masthead")
+        app.page.wait_for_selector("nextstat-view, .masthead")
         return app
 
     yield open_it

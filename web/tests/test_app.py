@@ -3,11 +3,13 @@
 import gzip
 import io
 import json
+import shutil
 import zipfile
 
 import pytest
 import workspaces
-from app_pages import EXAMPLES
+from app_pages import DIST, EXAMPLES
+from site_server import served
 from waiting import eventually
 
 SHAPES = EXAMPLES / "shapes.json"
@@ -289,6 +291,34 @@ def test_a_card_that_names_a_mass_asks_for_it(open_app, nextstat):
     assert app.page.locator(".problem").count() == 0
     assert app.value() == pytest.approx(nextstat("fit", folder / "templates.txt")["poi"]["bestfit"], rel=1e-5)
     eventually(lambda: "mass=125.5" in app.page.evaluate("location.hash"))
+
+
+PLANTED = """
+let isBroken = false;
+const { add, free } = Files.prototype;
+Files.prototype.add = function (name, bytes) {
+    isBroken ||= name === "defect.json";
+    if (isBroken) throw new Error("the engine failed: planted");
+    return add.call(this, name, bytes);
+};
+Files.prototype.free = function () {
+    if (isBroken) throw new Error("attempted to take ownership while it was borrowed");
+    free.call(this);
+};
+"""
+
+
+def test_a_defect_of_the_engine_is_told_and_the_next_file_is_opened(open_app, tmp_path, site):
+    folder = shutil.copytree(DIST, tmp_path / "site")
+    with (folder / "nextstat_wasm.js").open("a", encoding="utf-8") as module:
+        module.write(PLANTED)
+    with served(folder) as (address, _):
+        app = open_app(place=f"{address}/index.html", others=(address,))
+        app.drop(("defect.json", "{}"))
+        app.page.wait_for_selector(".problem")
+        assert "the engine failed: planted" in app.page.locator(".problem").inner_text()
+        app.open(SHAPES)
+        assert app.page.locator(".problem").count() == 0
 
 
 def test_settings_without_a_fit_say_so_and_are_undone(open_app):

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Cancelled, EngineError, Latest, Pool } from "../../src/app/engine/pool";
-import type { Answer, Library, Order, Task } from "../../src/app/engine/protocol";
+import type { Answer, Failure, Library, Order, Task } from "../../src/app/engine/protocol";
 import { kindName, modelsOf, patchsetsOf } from "../../src/app/state/loading";
 import { numericLabels, pointsOf } from "../../src/app/state/plane_points";
 
@@ -25,7 +25,7 @@ class FakeWorker {
   terminate(): void {
     this.isEnded = true;
   }
-  say(answer: Partial<{ result: unknown; failure: { message: string }; progress: [number, number] }>): void {
+  say(answer: Partial<{ result: unknown; failure: Failure; progress: [number, number] }>): void {
     this.onmessage!({ data: { id: this.orders.at(-1)!.id, ...answer } as Answer });
   }
 }
@@ -84,7 +84,7 @@ test("progress is told, and an error of the engine has its hint", async () => {
   const steps: number[] = [];
   const result = one.run({ library: LIBRARY, task: task("a"), progress: (done) => steps.push(done) });
   workers[0]!.say({ progress: [1, 2] });
-  workers[0]!.say({ failure: { message: "no", hint: "do" } as { message: string } });
+  workers[0]!.say({ failure: { message: "no", hint: "do" } });
   await assert.rejects(result, (error) => error instanceof EngineError && error.message === "no" && error.hint === "do");
   assert.deepEqual(steps, [1]);
 });
@@ -95,6 +95,28 @@ test("a worker that fails rejects its task, and the next has a new one", async (
   workers[0]!.onerror!({ message: "boom", preventDefault: () => undefined });
   await assert.rejects(result, /boom/);
   void one.run({ library: LIBRARY, task: task("b") });
+  assert.equal(workers.length, 2);
+});
+
+test("a worker that says that it cannot go on is ended, whatever its words are", async () => {
+  const { pool: one, workers } = pool(1);
+  const first = one.run({ library: LIBRARY, task: task("a") });
+  workers[0]!.say({ failure: { message: "too deep", isFatal: true } });
+  await assert.rejects(first, /too deep/);
+  assert.equal(workers[0]!.isEnded, true);
+  const next = one.run({ library: LIBRARY, task: task("b") });
+  workers[1]!.say({ failure: { message: "the engine stopped" } });
+  await assert.rejects(next, /the engine stopped/);
+  assert.equal(workers[1]!.isEnded, false);
+});
+
+test("cancelling many tasks starts no worker for those that wait", async () => {
+  const { pool: two, workers } = pool(2);
+  const abort = new AbortController();
+  const results = Array.from({ length: 20 }, (_, i) => two.run({ library: LIBRARY, task: task(String(i)), signal: abort.signal }));
+  abort.abort();
+  const ended = await Promise.allSettled(results);
+  assert.ok(ended.every((one) => one.status === "rejected" && one.reason instanceof Cancelled));
   assert.equal(workers.length, 2);
 });
 

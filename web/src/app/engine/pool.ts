@@ -68,8 +68,7 @@ class Seat {
     this.job = null;
     if ("result" in answer) job.resolve(answer.result);
     else job.reject(new EngineError(answer.failure));
-    // A panic leaves the memory of the module as it was in its midst.
-    if ("failure" in answer && answer.failure.message.startsWith("the engine stopped")) this.end();
+    if ("failure" in answer && answer.failure.isFatal) this.end();
     this.done();
   }
 
@@ -120,6 +119,10 @@ export class Pool {
   }
 
   private next(): void {
+    // Of jobs that share a signal, the first to hear of it ends its worker before the others do.
+    const cancelled = this.queue.filter((one) => one.signal?.aborted);
+    this.queue = this.queue.filter((one) => !one.signal?.aborted);
+    for (const job of cancelled) job.reject(new Cancelled());
     for (const seat of this.seats) {
       if (seat.job) continue;
       const job = this.queue.find((one) => !one.last) ?? this.queue[0];

@@ -83,6 +83,8 @@ export interface Order {
 export interface Failure {
   message: string;
   hint?: string;
+  // The worker is not to be used again.
+  isFatal?: true;
 }
 
 export type Answer =

@@ -77,7 +77,7 @@ async function filesOf(library: Library): Promise<EngineFiles> {
   try {
     for (const { name, blob } of library.files) made.add(name, new Uint8Array(await blob.arrayBuffer()));
   } catch (error) {
-    made.free();
+    if (isOfEngine(error)) made.free();
     throw error;
   }
   forget();
@@ -100,9 +100,18 @@ function forget(): void {
   [session, files] = [null, null];
 }
 
+// Errors that the engine reports. Every other exception is a defect that may leave its memory half
+// changed: nothing of it is used or freed after that, and the page ends this worker.
+function isOfEngine(error: unknown): error is Error {
+  return error instanceof Error && (error.name === "EngineError" || "hint" in error);
+}
+
 function failureOf(error: unknown): Failure {
-  if (!(error instanceof Error)) return { message: String(error) };
-  const { hint } = error as Error & { hint?: unknown };
-  const message = error instanceof WebAssembly.RuntimeError ? `the engine stopped: ${error.message}` : error.message;
-  return typeof hint === "string" ? { message, hint } : { message };
+  if (isOfEngine(error)) {
+    const { hint } = error as Error & { hint?: unknown };
+    return typeof hint === "string" ? { message: error.message, hint } : { message: error.message };
+  }
+  const isStopped = error instanceof WebAssembly.RuntimeError || error instanceof RangeError;
+  const message = error instanceof Error ? error.message : String(error);
+  return { message: isStopped ? `the engine stopped: ${message}` : message, isFatal: true };
 }
