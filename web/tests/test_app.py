@@ -199,6 +199,31 @@ def test_a_parameter_is_fixed_and_its_bounds_are_changed(open_app):
     eventually(lambda: app.value() == pytest.approx(0.5))
 
 
+def test_bounds_that_are_not_valid_are_refused_with_words(open_app):
+    app = open_app()
+    app.open(SHAPES)
+    app.page.locator(".parameter", has_text="mu").first.locator(".pick").click()
+    lower, upper = (app.page.get_by_label(f"{end} bound") for end in ("Lower", "Upper"))
+    problem = app.page.locator(".field-problem")
+    for text, words in [("abc", "“abc” is not a number"), ("1e400", "not a finite number"), (" ", "a number is missing"), ("99", "must be below the upper one")]:
+        lower.fill(text)
+        lower.press("Enter")
+        eventually(lambda words=words: words in " ".join(problem.all_inner_texts()))
+        assert lower.input_value() == text and lower.get_attribute("aria-invalid") == "true"
+    assert app.page.locator(".reset").count() == 0
+    # Both ends are moved above the former upper one.
+    upper.fill("200")
+    upper.press("Enter")
+    eventually(lambda: problem.count() == 0)
+    assert [lower.input_value(), upper.input_value()] == ["99", "200"]
+    app.settle()
+    upper.fill("1")
+    upper.press("Enter")
+    problem.wait_for()
+    upper.press("Escape")
+    eventually(lambda: problem.count() == 0 and upper.input_value() == "200")
+
+
 def test_asimov_data_replace_the_observed_ones(open_app):
     app = open_app()
     app.open(SHAPES)

@@ -1,8 +1,9 @@
 // Changes one parameter: its value, whether it is fixed, its bounds, and whether it is of interest.
 
-import { useState } from "preact/hooks";
+import { useEffect, useId, useState } from "preact/hooks";
 
 import { Name } from "../../components/name";
+import { shortText } from "../../numbers/escape";
 import { type Maybe, isNumber, significant } from "../../numbers/format";
 import type { Parameter } from "../engine/documents";
 import { useApp, useSelected } from "../parts/context";
@@ -32,10 +33,14 @@ function FixedValue({ name }: { name: string }) {
   const index = fit?.par_names.indexOf(name) ?? -1;
   const best = fit?.bestfit[index];
   const set = (value: number | null) => app.editSettings((settings) => fix(settings, name, value));
+  const accept = ([value]: number[]) => {
+    set(value!);
+    return null;
+  };
   return (
     <div class="editor-line">
       <label class="check"><input type="checkbox" checked={at !== null} onChange={(event) => set(event.currentTarget.checked ? rounded(best) : null)} />Fixed at</label>
-      <NumberField label="Value" value={at ?? rounded(best)} disabled={at === null} set={set} />
+      <NumberFields labels={["Value"]} values={[at ?? rounded(best)]} disabled={at === null} accept={accept} />
     </div>
   );
 }
@@ -44,36 +49,73 @@ function BoundFields({ parameter: { name, bounds } }: { parameter: Parameter }) 
   const app = useApp();
   const chosen = useSelected((state) => boundsOf(state.history!.present.settings, name));
   const [low, high] = chosen ?? bounds ?? [null, null];
-  const set = (change: { low?: number; high?: number }) => {
-    const wanted: [Maybe, Maybe] = [change.low ?? low, change.high ?? high];
-    const [from, to] = wanted;
-    if (isNumber(from) && isNumber(to) && from < to) app.editSettings((settings) => bound(settings, name, [from, to]));
+  const accept = ([from, to]: number[]) => {
+    if (from! >= to!) return "The lower bound must be below the upper one.";
+    app.editSettings((settings) => bound(settings, name, [from!, to!]));
+    return null;
   };
   return (
     <div class="editor-line">
       <span>Bounds</span>
-      <NumberField label="Lower bound" value={low} set={(value) => set({ low: value })} />
-      <NumberField label="Upper bound" value={high} set={(value) => set({ high: value })} />
+      <NumberFields labels={["Lower bound", "Upper bound"]} values={[low, high]} accept={accept} />
       {chosen && <button type="button" class="link" onClick={() => app.editSettings((settings) => bound(settings, name, null))}>Undo</button>}
     </div>
   );
 }
 
-interface FieldProps {
-  label: string;
-  value: Maybe;
+interface FieldsProps {
+  labels: string[];
+  values: Maybe[];
   disabled?: boolean;
-  set: (value: number) => void;
+  // Takes all numbers at once; returns what is wrong with them.
+  accept: (numbers: number[]) => string | null;
 }
 
-function NumberField({ label, value, disabled, set }: FieldProps) {
-  const [text, setText] = useState<string | null>(null);
-  const commit = () => {
-    const number = Number(text);
-    if (text !== null && text.trim() !== "" && Number.isFinite(number) && number !== value) set(number);
-    setText(null);
+// Fields for numbers that belong together: what is typed stays until it is valid, and the reader is
+// told why it is not. Escape brings the former values back.
+function NumberFields({ labels, values, disabled, accept }: FieldsProps) {
+  const [typed, setTyped] = useState<readonly (string | null)[]>(labels.map(() => null));
+  const [problem, setProblem] = useState<string | null>(null);
+  const id = useId();
+  const restore = () => {
+    setTyped(labels.map(() => null));
+    setProblem(null);
   };
-  return <input type="text" inputMode="decimal" aria-label={label} disabled={disabled} value={text ?? (isNumber(value) ? String(value) : "")} onInput={(event) => setText(event.currentTarget.value)} onBlur={commit} onKeyDown={(event) => event.key === "Enter" && commit()} />;
+  useEffect(restore, [...values, disabled]);
+  const commit = () => {
+    const texts = typed.map((text, i) => text ?? written(values[i]));
+    if (texts.every((text, i) => text === written(values[i]))) return restore();
+    const wrong = problemOf(labels, texts) ?? accept(texts.map(Number));
+    if (wrong === null) restore();
+    else setProblem(wrong);
+  };
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key === "Enter") commit();
+    if (event.key === "Escape") restore();
+  };
+  const input = (i: number, text: string) => {
+    setTyped(typed.map((former, k) => (k === i ? text : former)));
+    setProblem(null);
+  };
+  return (
+    <>
+      {labels.map((label, i) => <input key={i} type="text" inputMode="decimal" aria-label={label} aria-invalid={problem !== null && typed[i] !== null} aria-describedby={problem === null ? undefined : id} disabled={disabled} value={typed[i] ?? written(values[i])} onInput={(event) => input(i, event.currentTarget.value)} onBlur={commit} onKeyDown={onKey} />)}
+      {problem !== null && <p class="field-problem" id={id} role="alert">{problem}</p>}
+    </>
+  );
+}
+
+function written(value: Maybe | undefined): string {
+  return isNumber(value) ? String(value) : "";
+}
+
+function problemOf(labels: readonly string[], texts: readonly string[]): string | null {
+  for (const [i, text] of texts.entries()) {
+    if (text.trim() === "") return `${labels[i]}: a number is missing.`;
+    if (Number.isNaN(Number(text))) return `${labels[i]}: “${shortText(text, 20)}” is not a number.`;
+    if (!Number.isFinite(Number(text))) return `${labels[i]}: “${shortText(text, 20)}” is not a finite number.`;
+  }
+  return null;
 }
 
 // A value that a person would type.
