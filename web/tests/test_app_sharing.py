@@ -169,6 +169,12 @@ def test_figures_are_saved_as_svg_and_png(open_app):
     app.page.wait_for_selector("#regions .chart .stacked")
     _, svg = saved(app, "#regions .tools button")
     assert svg.count(b"<svg") == 3 and b'id="hatch"' in svg
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", svg.decode())
+    samples = app.page.locator("#regions .legend li").all_inner_texts()
+    assert "Data and post-fit prediction of" in texts[0]
+    assert len(samples) > 3 and texts[1 : len(samples) + 1] == samples
+    colours = app.page.locator("#regions .legend .key[style]").evaluate_all("keys => keys.map(key => getComputedStyle(key).backgroundColor)")
+    assert re.findall(r'<rect[^>]*width="12"[^>]*fill="(rgb[^"]*)"', svg.decode()) == colours
 
 
 def test_a_saved_svg_is_a_picture_on_its_own(open_app):
