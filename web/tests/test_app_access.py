@@ -79,6 +79,14 @@ def test_six_hundred_parameters_are_shown(open_app):
     app.page.wait_for_selector(".matrix")
 
 
+def test_the_page_leads_to_the_licences_of_its_libraries(open_app):
+    app = open_app()
+    with app.page.expect_popup() as popup:
+        app.page.click("footer >> text=Licences")
+    text = popup.value.locator("body").inner_text()
+    assert "serde" in text and "MIT" in text
+
+
 def test_the_bundle_names_its_libraries_and_their_licences(site):
     head = (WEB / "dist" / "app.js").read_text(encoding="utf-8").split("*/")[0]
     for name in ("preact", "fflate", "@observablehq/plot"):

@@ -40,6 +40,7 @@ export function App() {
               <Head embedded={embedded} />
               <Picker />
               {isOpen ? <Opened /> : <Start />}
+              {!embedded && <footer class="foot"><a href="THIRD-PARTY.txt" target="_blank" rel="noopener">Licences</a></footer>}
             </div>
           </DropZone>
         </DrawingContext.Provider>
