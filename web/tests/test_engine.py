@@ -69,6 +69,7 @@ SHAPES = {"shapes.json": EXAMPLES / "shapes.json"}
     [
         ({"verb": "inspect"}, ["inspect"], 0),
         ({"verb": "fit"}, ["fit"], 1e-7),
+        ({"verb": "report"}, ["report"], 1e-6),
         ({"verb": "ranking"}, ["ranking"], 1e-5),
         ({"verb": "scan", "points": 5}, ["scan", "--points=5"], 1e-6),
         ({"verb": "scan", "points": 5, "range": [0.0, 2.0]}, ["scan", "--start=0", "--stop=2", "--points=5"], 1e-6),
@@ -112,6 +113,13 @@ def test_settings_and_the_command_that_reproduces_them(tmp_path):
         for key in ("correlation", "mle_parameters", "minima"):
             expected.get("fit", {}).pop(key, None)
         close(found, expected, 1e-6, absolute=1e-7)
+
+
+def test_the_report_of_a_slider_is_that_of_the_overview_and_nothing_else():
+    settings = {"fixed": {"mu": 2.0}}
+    overview, alone = ask(SHAPES, {"workspace": "shapes.json"}, *({"verb": verb, "settings": settings} for verb in ("overview", "conditional")))["answers"]
+    close(alone["document"], overview["document"]["report"], 0)
+    assert "correlation" not in alone["document"]["fit"]
 
 
 def test_progress_of_toys_is_told():

@@ -49,6 +49,10 @@ pub enum Question {
     Parameters {},
     /// What a report shows of one fit.
     Overview {},
+    /// The fit, its pulls and yields, as an overview has them.
+    Conditional {},
+    /// The same with all keys of the command.
+    Report {},
     /// A fit.
     Fit {},
     /// Impacts of nuisance parameters.

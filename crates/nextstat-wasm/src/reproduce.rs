@@ -51,7 +51,7 @@ fn spelling(question: &Question) -> Spelling {
     let tested = |mu: &Option<f64>| mu.map(|mu| (format!("--mu={mu}"), format!("mu={mu:?}")));
     match question {
         Question::Inspect {} | Question::Tree {} | Question::Parameters {} => plain("inspect", "inspect"),
-        Question::Overview {} => plain("report", "report"),
+        Question::Overview {} | Question::Conditional {} | Question::Report {} => plain("report", "report"),
         Question::Fit {} => plain("fit", "fit"),
         Question::Ranking {} => plain("ranking", "ranking"),
         Question::Limit {} => plain("limit", "upper_limit"),

@@ -124,6 +124,8 @@ fn answer(
         Question::Tree {} => tree(model),
         Question::Parameters {} => parameters(model)?,
         Question::Overview {} => ns_report::overview(&analysis.report()?, &summary(model)?, &analysis.check(None)?),
+        Question::Conditional {} => ns_report::shown_report(&analysis.report()?),
+        Question::Report {} => analysis.report()?.document(),
         Question::Fit {} => analysis.fit(&FitRequest::default())?.diagnosed().document(),
         Question::Ranking {} => analysis.ranking(&RankingRequest::default(), monitor)?.document(),
         Question::Scan { parameter, points, range } => {

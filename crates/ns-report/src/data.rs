@@ -11,6 +11,9 @@ use serde_json::{Number, Value, json};
 /// Digits after the first of the numbers in a page.
 const DECIMALS: usize = 6;
 
+/// Keys of a fit that a page does not show, or shows otherwise.
+const UNSHOWN: [&str; 3] = ["correlation", "mle_parameters", "minima"];
+
 /// Returns what the page of a report shows: `title`, the documents `report`, `inspect` and `check`,
 /// lists of the documents `ranking`, `scans` and `limits` with one for each parameter of interest,
 /// `correlation`, `minima`, and in `absent` why a part is not there.
@@ -39,7 +42,7 @@ pub fn data(answer: &Answer<FullReport>) -> Value {
 pub fn overview(answer: &Answer<Overview>, summary: &WorkspaceSummary, findings: &[Finding]) -> Value {
     let mut report = answer.document();
     let minima = report["fit"].get("minima").cloned().unwrap_or_default();
-    remove(&mut report["fit"], &["correlation", "mle_parameters", "minima"]);
+    remove(&mut report["fit"], &UNSHOWN);
     let absent = if minima.is_null() { json!({"minima": "only one starting point was tried"}) } else { json!({}) };
     json!({
         "title": title(&report),
@@ -50,6 +53,14 @@ pub fn overview(answer: &Answer<Overview>, summary: &WorkspaceSummary, findings:
         "minima": minima,
         "absent": absent,
     })
+}
+
+/// Returns the document `report` of [`overview`] alone.
+#[must_use]
+pub fn shown_report(answer: &Answer<Overview>) -> Value {
+    let mut report = answer.document();
+    remove(&mut report["fit"], &UNSHOWN);
+    report
 }
 
 /// Returns the name of the file, if there is one, and of the measurement.

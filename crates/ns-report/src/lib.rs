@@ -25,5 +25,5 @@
 mod data;
 mod page;
 
-pub use data::{data, overview};
+pub use data::{data, overview, shown_report};
 pub use page::page;

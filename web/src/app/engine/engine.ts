@@ -15,6 +15,7 @@ export interface Subject {
 // The verbs of long work, and their documents.
 export interface Documents {
   fit: Fit;
+  report: Report;
   ranking: Ranking;
   scan: Scan;
   limit: Limit;
@@ -64,10 +65,8 @@ export class Engine {
     return this.ask(subject.library, run(subject, { verb: "overview" }));
   }
 
-  // The parts of an overview that change when a parameter is fixed at another value.
-  async conditional(subject: Subject): Promise<Report> {
-    const found = await this.ask<{ report: Report }>(subject.library, { ...run(subject, { verb: "overview" }), only: "report" });
-    return found.report;
+  conditional(subject: Subject): Promise<Report> {
+    return this.ask(subject.library, run(subject, { verb: "conditional" }));
   }
 
   parameters(subject: Subject): Promise<Parameter[]> {

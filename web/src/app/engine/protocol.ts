@@ -32,6 +32,9 @@ export type Verb =
   | { verb: "parameters" }
   | { verb: "tree" }
   | { verb: "overview" }
+  // The parts of an overview that change when a parameter is fixed at another value.
+  | { verb: "conditional" }
+  | { verb: "report" }
   | { verb: "fit" }
   | { verb: "ranking" }
   | { verb: "scan"; parameter?: string; points?: number; range?: [number, number] }
@@ -64,8 +67,7 @@ export interface Library {
 export type Task =
   | { kind: "list" }
   | { kind: "patchset"; workspace: string; patchset: string }
-  // `only` keeps the parts of an overview that change with the slider.
-  | { kind: "run"; open: OpenRequest; request: RunRequest; only?: "report" }
+  | { kind: "run"; open: OpenRequest; request: RunRequest }
   | { kind: "warm-up" }
   | { kind: "exclusion"; question: ExclusionQuestion }
   | { kind: "reproduce"; open: OpenRequest; request: RunRequest };

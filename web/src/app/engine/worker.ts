@@ -36,7 +36,7 @@ async function execute({ id, library, task }: Order): Promise<void> {
     if (task.kind === "warm-up") return scope.postMessage({ id, result: warmUp(module) });
     const from = await filesOf(library);
     const text = perform(module, from, library.id, task, (done, total) => scope.postMessage({ id, progress: [done, total] }));
-    scope.postMessage({ id, result: chosen(JSON.parse(text) as object, task) });
+    scope.postMessage({ id, result: complete(JSON.parse(text) as object, task) });
   } catch (error) {
     scope.postMessage({ id, failure: failureOf(error) });
   }
@@ -51,10 +51,9 @@ function perform(module: EngineModule, from: EngineFiles, library: number, task:
   return task.kind === "reproduce" ? opened.reproduce(request) : opened.run(request, progress);
 }
 
-// Copying to the page costs it time, so that it gets what it asks for and nothing else.
-function chosen(result: object, task: Task): unknown {
+// An overview says what the model does not have of its files, too.
+function complete(result: object, task: Task): unknown {
   if (task.kind !== "run" || task.request.verb !== "overview") return result;
-  if (task.only !== undefined) return { [task.only]: (result as { report: unknown })[task.only] };
   return { ...result, model_warnings: JSON.parse(session!.session.warnings()) as string[] };
 }
 
