@@ -215,6 +215,35 @@ def test_documents_and_tables_are_saved(open_app, nextstat):
     assert float(re.search(r'name: "Observed limit"\s+values:\s+- value: (\S+)', table)[1]) == pytest.approx(expected["observed"], rel=1e-6)
 
 
+def test_what_is_saved_is_of_the_free_fit_while_the_slider_stays(open_app, nextstat):
+    app = open_app()
+    app.open(SHAPES)
+    app.page.check(".stays input")
+    app.slide(2.5)
+    app.rise()
+    app.view("export")
+    _, text = saved(app, "button:has-text('report.json')")
+    found, expected = json.loads(text), nextstat("report", SHAPES)
+    assert found["fit"]["poi"]["bestfit"] == pytest.approx(expected["fit"]["poi"]["bestfit"], rel=1e-6)
+    assert set(found) == set(expected) and set(found["fit"]) == set(expected["fit"])
+    free = [channel["postfit"]["total"]["yields"][0] for channel in expected["yields"]["channels"]]
+    _, archive = saved(app, "button:has-text('hepdata.zip')")
+    with zipfile.ZipFile(io.BytesIO(archive)) as files:
+        tables = [files.read(name).decode() for name in files.namelist() if name.startswith("yields_in_")]
+    written = [float(re.search(r'name: "Total post-fit"\s+values:\s+- value: (\S+)', table)[1]) for table in tables]
+    assert written == pytest.approx(free, rel=1e-5)
+
+
+def test_a_document_that_cannot_be_computed_says_why(open_app):
+    app = open_app()
+    app.open(SHAPES)
+    for box in app.page.locator(".row-label input").all():
+        box.uncheck()
+    app.view("export")
+    app.page.click("button:has-text('fit.json')")
+    app.page.wait_for_selector("section[aria-labelledby=documents-title] .failure")
+
+
 def test_the_tables_are_yaml(open_app):
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed (pip install -r web/tests/requirements.txt)")
     app = open_app()

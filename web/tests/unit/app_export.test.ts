@@ -30,25 +30,38 @@ function report(channels: string[]): ReportData {
 const LIMIT: Limit = { poi: { name: "mu", index: 0, bestfit: 1 }, observed: 2.5, expected: [0.8, 1.1, 1.6, 2.3, 3.2], level: 0.05, test_stat: "qtilde", tested: [] };
 
 test("a submission has a table for each region and one for the limit", () => {
-  const files = submissionFiles(report(["SR", "CR"]), LIMIT);
+  const files = submissionFiles(report(["SR", "CR"]), LIMIT, {});
   assert.deepEqual([...files.keys()], ["submission.yaml", "yields_in_sr.yaml", "yields_in_cr.yaml", "upper_limits.yaml"]);
   assert.equal(files.get("submission.yaml")!.split("---\n").length - 1, 4);
   assert.match(files.get("submission.yaml")!, /data_file: "yields_in_sr\.yaml"/);
 });
 
 test("hidden data are a dash, and errors of zero are left out", () => {
-  const table = submissionFiles(report(["SR"]), null).get("yields_in_sr.yaml")!;
+  const table = submissionFiles(report(["SR"]), null, {}).get("yields_in_sr.yaml")!;
   assert.match(table, /name: "Data"\n    values:\n      - value: 9\n      - value: "-"\n/);
   assert.match(table, /name: "Total pre-fit"\n    values:\n      - value: 10\n        errors:\n          - symerror: 1\n      - value: 20\n/);
 });
 
 test("the bands of a limit are errors of its median", () => {
-  const table = submissionFiles(report([]), LIMIT).get("upper_limits.yaml")!;
+  const table = submissionFiles(report([]), LIMIT, {}).get("upper_limits.yaml")!;
   assert.match(table, /- value: 1\.6\n        errors:\n          - label: "1 s\.d\."\n            asymerror:\n              minus: -0\.5/);
 });
 
+test("Asimov data are not called data, and every table has the settings", () => {
+  const settings = { asimov: 1.5, fixed: { scale: 0.25 }, bounds: { norm: [0, 2] as [number, number] }, mask: ["CR"] };
+  const files = submissionFiles(report(["SR"]), LIMIT, settings);
+  const table = files.get("yields_in_sr.yaml")!;
+  assert.match(table, /name: "Asimov data"/);
+  assert.doesNotMatch(table, /name: "Data"/);
+  assert.match(files.get("upper_limits.yaml")!, /name: "Limit of the Asimov data"/);
+  const descriptions = files.get("submission.yaml")!.split("\n").filter((line) => line.startsWith("description:"));
+  assert.equal(descriptions.length, 2);
+  for (const text of descriptions) for (const words of [/Asimov data with .* = 1\.5/, /scale fixed at 0\.25/, /norm from 0 to 2/, /leaves out CR/]) assert.match(text, words);
+  assert.doesNotMatch(submissionFiles(report(["SR"]), LIMIT, {}).get("submission.yaml")!, /Settings/);
+});
+
 test("regions whose names are alike have files of their own", () => {
-  assert.deepEqual([...submissionFiles(report(["a b", "a/b", "../a", ""]), null).keys()].slice(1), ["yields_in_a_b.yaml", "yields_in_a_b_2.yaml", "yields_in_.._a.yaml", "yields_in.yaml"]);
+  assert.deepEqual([...submissionFiles(report(["a b", "a/b", "../a", ""]), null, {}).keys()].slice(1), ["yields_in_a_b.yaml", "yields_in_a_b_2.yaml", "yields_in_.._a.yaml", "yields_in.yaml"]);
 });
 
 test("names of files are plain", () => {

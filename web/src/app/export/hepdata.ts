@@ -5,6 +5,7 @@
 
 import type { ChannelYields, Limit, Prediction, ReportData } from "../../documents";
 import { type Maybe, isNumber } from "../../numbers/format";
+import type { Settings } from "../engine/protocol";
 import { fileName } from "./save";
 import { type Yaml, toYaml } from "./yaml";
 
@@ -16,8 +17,11 @@ interface Table {
 }
 
 // Returns the files of a submission by name.
-export function submissionFiles(data: ReportData, limit: Limit | null): Map<string, string> {
-  const tables = [...data.report.yields.channels.map((channel) => yieldsTable(channel, data)), ...(limit ? [limitTable(limit, data)] : [])];
+export function submissionFiles(data: ReportData, limit: Limit | null, settings: Settings): Map<string, string> {
+  const tables = [
+    ...data.report.yields.channels.map((channel) => yieldsTable(channel, data, settings)),
+    ...(limit ? [limitTable(limit, data, settings)] : []),
+  ];
   const names = uniqueNames(tables.map((table) => table.name));
   const head = { comment: `Made with nextstat ${data.report.nextstat_version ?? ""}`.trim() };
   const entries = tables.map((table, i) => ({ name: table.name, description: table.description, keywords: [], data_file: names[i]! }));
@@ -26,7 +30,8 @@ export function submissionFiles(data: ReportData, limit: Limit | null): Map<stri
   return files;
 }
 
-function yieldsTable(channel: ChannelYields, data: ReportData): Table {
+function yieldsTable(channel: ChannelYields, data: ReportData, settings: Settings): Table {
+  const counts = settings.asimov === undefined ? "Data" : "Asimov data";
   const bins = channel.data.map((_, bin) => ({ value: bin }));
   const phases: [string, Prediction][] = [["pre-fit", channel.prefit], ...(data.report.fit.converged ? [["post-fit", channel.postfit] as [string, Prediction]] : [])];
   const predictions = phases.flatMap(([phase, { total, samples }]) => [
@@ -35,22 +40,22 @@ function yieldsTable(channel: ChannelYields, data: ReportData): Table {
   ]);
   return {
     name: `Yields in ${channel.channel}`,
-    description: `Data and expected yields in the region ${channel.channel}, before and after the fit${of(data)}.`,
+    description: `${counts} and expected yields in the region ${channel.channel}, before and after the fit${of(data)}.${inWords(settings, data)}`,
     independent: [{ header: { name: "Bin" }, values: bins }],
-    dependent: [{ header: { name: "Data" }, values: channel.data.map((value) => ({ value: number(value) })) }, ...predictions],
+    dependent: [{ header: { name: counts }, values: channel.data.map((value) => ({ value: number(value) })) }, ...predictions],
   };
 }
 
-function limitTable(limit: Limit, data: ReportData): Table {
+function limitTable(limit: Limit, data: ReportData, settings: Settings): Table {
   const cl = Number((100 * (1 - limit.level)).toPrecision(6));
   const [low2, low1, median, high1, high2] = limit.expected;
   const errors = [band("1 s.d.", median, low1, high1), band("2 s.d.", median, low2, high2)].flat();
   return {
     name: "Upper limits",
-    description: `Upper limits on ${limit.poi.name} at ${cl} % CL, observed and expected without a signal${of(data)}.`,
+    description: `Upper limits on ${limit.poi.name} at ${cl} % CL, observed and expected without a signal${of(data)}.${inWords(settings, data)}`,
     independent: [{ header: { name: "Parameter of interest" }, values: [{ value: limit.poi.name }] }],
     dependent: [
-      { header: { name: "Observed limit" }, values: [{ value: number(limit.observed) }] },
+      { header: { name: settings.asimov === undefined ? "Observed limit" : "Limit of the Asimov data" }, values: [{ value: number(limit.observed) }] },
       { header: { name: "Expected limit" }, values: [{ value: number(median), ...(errors.length > 0 ? { errors } : {}) }] },
     ],
   };
@@ -76,6 +81,19 @@ function number(value: Maybe): number | string {
 
 function of(data: ReportData): string {
   return data.report.measurement ? ` of the measurement ${data.report.measurement}` : "";
+}
+
+// Says what differs from the model and its data as they were opened.
+function inWords({ poi, asimov, fixed, bounds, mask }: Settings, data: ReportData): string {
+  const signal = data.report.fit.poi?.name ?? "the parameter of interest";
+  const parts = [
+    ...(asimov === undefined ? [] : [`fitted to Asimov data with ${signal} = ${asimov}, not to observed data`]),
+    ...(poi === undefined ? [] : [`parameter of interest ${poi}`]),
+    ...Object.entries(fixed ?? {}).map(([name, value]) => `${name} fixed at ${value}`),
+    ...Object.entries(bounds ?? {}).map(([name, [low, high]]) => `${name} from ${low} to ${high}`),
+    ...(mask?.length ? [`the fit leaves out ${mask.join(", ")}`] : []),
+  ];
+  return parts.length > 0 ? ` Settings: ${parts.join("; ")}.` : "";
 }
 
 // Names of files from names of tables, which may be alike once they are plain.

@@ -14,7 +14,9 @@ import { failureOf } from "../state/failure";
 import { sharedState } from "../state/address";
 import type { Failure, Reproduction } from "../engine/protocol";
 
-export function Export({ data }: { data: ReportData }) {
+// Everything here is of the free fit, also while the slider fixes the parameter of interest.
+export function Export() {
+  const data = useSelected((state) => state.overview.value!);
   return (
     <>
       <Reproduce />
@@ -71,6 +73,12 @@ export function Copyable({ label, text }: { label: string; text: string }) {
 function Documents({ data }: { data: ReportData }) {
   const app = useApp();
   const parts = useSelected((state) => state.parts);
+  const settings = useSelected((state) => state.history!.present.settings);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const saveDocument = (verb: "fit" | "report") => app.document({ verb }).then(
+    (found) => { saveJson(`${verb}.json`, found); setFailure(null); },
+    (error: unknown) => setFailure(failureOf(error)),
+  );
   const stale = useSelected((state) => state.overview.stale);
   const documents = Object.entries(parts).filter(([, part]) => part.value !== null && !part.stale);
   const limit = parts.limit.stale ? null : parts.limit.value;
@@ -79,12 +87,13 @@ function Documents({ data }: { data: ReportData }) {
       <h2 id="documents-title">Files</h2>
       <p class="note">Documents in JSON, as the command writes them. Every figure has its own buttons for SVG and PNG.</p>
       <p class="actions">
-        <button type="button" disabled={stale} onClick={() => saveJson("report.json", data.report)}>report.json</button>
-        <button type="button" onClick={() => void app.document({ verb: "fit" }).then((fit) => saveJson("fit.json", fit))}>fit.json</button>
+        <button type="button" onClick={() => void saveDocument("report")}>report.json</button>
+        <button type="button" onClick={() => void saveDocument("fit")}>fit.json</button>
         {documents.map(([name, part]) => <button key={name} type="button" onClick={() => saveJson(`${name}.json`, part.value)}>{name}.json</button>)}
       </p>
+      {failure && <FailureNote failure={failure} />}
       <p class="note">Tables for HEPData in YAML: yields of every region{limit ? ", and the limit" : "; the limit, once it is computed"}.</p>
-      <p class="actions"><button type="button" class="primary" disabled={stale || !data.report.fit.converged} onClick={() => saveZip("hepdata.zip", submissionFiles(data, limit))}>hepdata.zip</button></p>
+      <p class="actions"><button type="button" class="primary" disabled={stale || !data.report.fit.converged} onClick={() => saveZip("hepdata.zip", submissionFiles(data, limit, settings))}>hepdata.zip</button></p>
     </section>
   );
 }
