@@ -318,6 +318,19 @@ def test_a_card_that_names_a_mass_asks_for_it(open_app, nextstat):
     eventually(lambda: "mass=125.5" in app.page.evaluate("location.hash"))
 
 
+def test_opening_is_cancelled(open_app, tmp_path):
+    folder = shutil.copytree(DIST, tmp_path / "site")
+    with (folder / "nextstat_wasm.js").open("a", encoding="utf-8") as module:
+        module.write('const { add } = Files.prototype; Files.prototype.add = function (name, bytes) { while (name === "slow.json"); return add.call(this, name, bytes); };')
+    with served(folder) as (address, _):
+        app = open_app(place=f"{address}/index.html", others=(address,))
+        app.drop(("slow.json", "{}"))
+        app.page.click(".busy >> text=Cancel")
+        eventually(lambda: app.page.locator(".busy").count() == 0)
+        assert app.page.locator(".problem").count() == 0
+        app.open(SHAPES)
+
+
 PLANTED = """
 let isBroken = false;
 const { add, free } = Files.prototype;

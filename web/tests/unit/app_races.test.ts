@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { Subject } from "../../src/app/engine/engine";
+import { Cancelled } from "../../src/app/engine/pool";
 import { controller, file, fitted, gate, soon } from "./fake_engine";
 
 Object.assign(globalThis, { document: { baseURI: "https://example.org/" } });
@@ -23,6 +24,28 @@ test("files that are dropped while an address is fetched stay open", async () =>
   await older;
   const { model, busy, problem } = app.store.get();
   assert.deepEqual([model?.entries.map((one) => one.path), busy, problem], [["later.json"], null, null]);
+});
+
+test("opening is cancelled, and what is opened next does not wait for it", async () => {
+  const signals: (AbortSignal | undefined)[] = [];
+  const stuck = gate<unknown>();
+  const app = controller({
+    overview: (_: Subject, signal?: AbortSignal) => {
+      signals.push(signal);
+      if (signals.length > 1) return Promise.resolve({ report: { fit: {}, provenance: null } });
+      signal?.addEventListener("abort", () => stuck.refuse(new Cancelled()));
+      return stuck.promise;
+    },
+  });
+  const opening = app.openFiles([file("a.json")]);
+  await soon();
+  assert.equal(app.store.get().busy, "a.json");
+  app.cancelOpening();
+  await opening;
+  const { model, busy, problem } = app.store.get();
+  assert.deepEqual([signals[0]?.aborted, model, busy, problem], [true, null, null, null]);
+  await app.openFiles([file("b.json")]);
+  assert.deepEqual(app.store.get().model?.entries.map((one) => one.path), ["b.json"]);
 });
 
 test("the slider does not show a fit with former settings", async () => {

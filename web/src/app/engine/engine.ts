@@ -53,16 +53,16 @@ export class Engine {
     this.ask({ id: 0, files: [] }, { kind: "warm-up" }).catch(() => undefined);
   }
 
-  list(library: Library): Promise<FileEntry[]> {
-    return this.ask(library, { kind: "list" });
+  list(library: Library, signal?: AbortSignal): Promise<FileEntry[]> {
+    return this.ask(library, { kind: "list" }, signal);
   }
 
-  patchset(library: Library, workspace: string, patchset: string): Promise<PatchSet> {
-    return this.ask(library, { kind: "patchset", workspace, patchset });
+  patchset(library: Library, workspace: string, patchset: string, signal?: AbortSignal): Promise<PatchSet> {
+    return this.ask(library, { kind: "patchset", workspace, patchset }, signal);
   }
 
-  overview(subject: Subject): Promise<Overview> {
-    return this.ask(subject.library, run(subject, { verb: "overview" }));
+  overview(subject: Subject, signal?: AbortSignal): Promise<Overview> {
+    return this.ask(subject.library, run(subject, { verb: "overview" }), signal);
   }
 
   conditional(subject: Subject): Promise<Report> {
@@ -90,8 +90,8 @@ export class Engine {
     return this.slow.run({ library: subject.library, task: run(subject, verb), ...watch });
   }
 
-  private ask<T>(library: Library, task: Task): Promise<T> {
-    return this.quick.run({ library, task });
+  private ask<T>(library: Library, task: Task, signal?: AbortSignal): Promise<T> {
+    return this.quick.run({ library, task, signal });
   }
 }
 

@@ -15,7 +15,7 @@ export function Notices() {
   const hasModel = useSelected((state) => state.model !== null);
   return (
     <div class="notices">
-      {busy !== null && <p class="busy" role="status"><span class="spinner" aria-hidden="true" /> <Message text={`Opening \`${busy}\` …`} /></p>}
+      {busy !== null && <p class="busy" role="status"><span class="spinner" aria-hidden="true" /> <Message text={`Opening \`${busy}\` …`} /> <button type="button" onClick={() => app.cancelOpening()}>Cancel</button></p>}
       {problem && (
         <div class="problem">
           <FailureNote failure={problem.failure} what={`\`${problem.what}\` could not be opened.`} />

@@ -77,6 +77,12 @@ export class Controller {
     history.replaceState(null, "", location.pathname);
   }
 
+  // Ends opening, also where the engine is busy with it.
+  cancelOpening(): void {
+    this.loading.abort();
+    this.store.set({ busy: null });
+  }
+
   // Opens what the reader picked among several models. The choice stays until one is open.
   async pick(workspace: string, patchset: string | null): Promise<void> {
     const { candidates } = this.store.get();
@@ -207,7 +213,7 @@ export class Controller {
   private async load(files: readonly NamedBlob[], urls: string[], wish: Shared | null, signal: AbortSignal): Promise<void> {
     const { history: edits, model: before } = this.store.get();
     const library = libraryOf(files);
-    const entries = await this.engine.list(library);
+    const entries = await this.engine.list(library, signal);
     if (signal.aborted) return;
     const isAddition = before && edits && modelsOf(entries).length === 0 && entries.some((entry) => entry.kind === "patchset" || entry.kind === "patch");
     if (isAddition) return this.add(files, entries, urls, wish, signal);
@@ -220,7 +226,7 @@ export class Controller {
     const { history: edits, model: before } = this.store.get();
     if (!before || !edits) return;
     const library = libraryOf([...before.library.files, ...files]);
-    const all = await this.engine.list(library);
+    const all = await this.engine.list(library, signal);
     if (signal.aborted) return;
     const entries = all.filter((entry) => before.entries.some((one) => one.path === entry.path) || added.some((one) => one.path === entry.path));
     const model: Model = { library, entries, urls: urls.length > 0 ? [...before.urls, ...urls] : [], patchset: null };
@@ -241,12 +247,13 @@ export class Controller {
   private async openModel(found: Model, wish: Shared, signal: AbortSignal, edits: History | null = null): Promise<void> {
     const workspace = wish.workspace!;
     const file = wish.patchset || null;
-    const document = file === null ? null : await this.engine.patchset(found.library, workspace, file);
+    const document = file === null ? null : await this.engine.patchset(found.library, workspace, file, signal);
     const model: Model = { ...found, patchset: file !== null && document ? { file, document } : null };
     const present: Edit = { open: requestFor(model, wish), settings: wish.settings };
     const subject: Subject = { library: model.library, ...present };
     const begun = performance.now();
-    const value = await this.engine.overview(subject).catch(async (error: unknown) => {
+    const value = await this.engine.overview(subject, signal).catch(async (error: unknown) => {
+      if (signal.aborted) throw error;
       throw await this.explained(error, subject, { model: found, wish });
     });
     if (signal.aborted) return;
