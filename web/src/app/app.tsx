@@ -3,10 +3,10 @@
 import { useEffect, useMemo, useRef } from "preact/hooks";
 
 import { DrawingContext } from "../components/chart";
+import { Hatching } from "../components/hatching";
 import { Printing, usePrintEvents } from "../components/printing";
 import { ViewContext } from "../report/view";
 import { FigureTools } from "./parts/figure_tools";
-import { Hatching } from "./parts/hatching";
 import { useApp, useSelected } from "./parts/context";
 import { schedule } from "./parts/schedule";
 import { shownView } from "./state/state";

@@ -6,6 +6,7 @@ import { Unfold } from "../../components/chart";
 import { Name } from "../../components/name";
 import type { ReportData } from "../../documents";
 import { matcher } from "../../numbers/pattern";
+import { counted } from "../../numbers/words";
 import { Model } from "../../report/sections/model";
 import { Provenance } from "../../report/sections/provenance";
 import type { Tree, TreeChannel, TreeSample } from "../engine/documents";
@@ -52,21 +53,17 @@ function narrowed(channel: TreeChannel, matches: (name: string) => boolean): Tre
 
 function Channel({ channel }: { channel: TreeChannel }) {
   return (
-    <Unfold summary={<><Name text={channel.name} /> <small>{count(channel.n_bins, "bin")}, {count(channel.samples.length, "sample")}</small></>}>
+    <Unfold summary={<><Name text={channel.name} /> <small>{counted(channel.n_bins, "bin")}, {counted(channel.samples.length, "sample")}</small></>}>
       {() => channel.samples.map((sample, i) => <Sample key={i} sample={sample} />)}
     </Unfold>
   );
 }
 
 function Sample({ sample }: { sample: TreeSample }) {
-  const kinds = useMemo(() => [...new Set(sample.modifiers.map((modifier) => modifier.type))].map((type) => count(sample.modifiers.filter((one) => one.type === type).length, type)).join(", "), [sample]);
+  const kinds = useMemo(() => [...new Set(sample.modifiers.map((modifier) => modifier.type))].map((type) => counted(sample.modifiers.filter((one) => one.type === type).length, type)).join(", "), [sample]);
   return (
     <Unfold summary={<><Name text={sample.name} /> <small>{kinds}</small></>}>
       {() => <VirtualList label="Modifiers" rows={sample.modifiers} row={24} most={12} render={({ name, type }) => <span class="modifier"><code>{type}</code> <Name text={name} /></span>} />}
     </Unfold>
   );
-}
-
-function count(n: number, what: string): string {
-  return `${n} ${what}${n === 1 || what.endsWith("s") ? "" : "s"}`;
 }

@@ -10,6 +10,7 @@ import { rankingChart, rankingHeight } from "../../components/ranking";
 import type { Check, Finding, Pull, ReportData } from "../../documents";
 import { matcher } from "../../numbers/pattern";
 import { escapeText } from "../../numbers/escape";
+import { findingCounts } from "../../numbers/words";
 import { useView } from "../../report/view";
 import { Card, PartFrame } from "../parts/card";
 import { useApp, useSelected } from "../parts/context";
@@ -115,7 +116,7 @@ function FindingsCard({ check }: { check: Check }) {
   const serious = check.findings.filter((finding) => finding.severity !== "note");
   const shown = (serious.length > 0 ? serious : check.findings).slice(0, 8);
   return (
-    <Card title={<>Findings of the check <small>{plural(check.n_errors, "error")}, {plural(check.n_warnings, "warning")}, {plural(check.n_notes, "note")}</small></>} more="model" wide>
+    <Card title={<>Findings of the check <small>{findingCounts(check)}</small></>} more="model" wide>
       {shown.length === 0 && <p class="note">The check of the model found nothing.</p>}
       <ul class="findings">
         {shown.map((finding, i) => <li key={i}><span class={`severity ${finding.severity}`}>{finding.severity}</span> <Message text={finding.message} /> <Place finding={finding} /></li>)}
@@ -128,8 +129,4 @@ function FindingsCard({ check }: { check: Check }) {
 function Place({ finding: { modifier, parameter, sample, channel } }: { finding: Finding }) {
   const parts = [modifier ?? parameter, sample, channel].filter((part) => part !== undefined);
   return <span class="place">{parts.map((part, i) => <span key={i}>{i > 0 && " · "}<Name text={part} /></span>)}</span>;
-}
-
-function plural(n: number, what: string): string {
-  return `${n} ${what}${n === 1 ? "" : "s"}`;
 }

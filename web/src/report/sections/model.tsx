@@ -4,6 +4,7 @@ import { Unfold } from "../../components/chart";
 import { Message, Name } from "../../components/name";
 import { type Column, DataTable } from "../../components/table";
 import type { Check, Finding, Inspect, ReportData } from "../../documents";
+import { findingCounts } from "../../numbers/words";
 import { Absent, Section } from "../section";
 
 const SEVERITIES = ["error", "warning", "note"] as const;
@@ -48,12 +49,11 @@ const SYSTEMATICS: Column<[string, string, string[]]>[] = [
 
 function Findings({ check }: { check: Check }) {
   const rows = check.findings;
-  const counts = [plural(check.n_errors, "error"), plural(check.n_warnings, "warning"), plural(check.n_notes, "note")].join(", ");
   if (rows.length === 0) return <p>Nothing was found.</p>;
   const serious = rows.filter((row) => row.severity !== "note");
   return (
     <>
-      <p>{counts}.</p>
+      <p>{findingCounts(check)}.</p>
       {serious.length > 0 && <DataTable label="Errors and warnings" columns={FINDINGS} rows={serious} limit={12} />}
       {serious.length < rows.length && (
         <Unfold summary={`Notes (${rows.length - serious.length})`}>
@@ -62,10 +62,6 @@ function Findings({ check }: { check: Check }) {
       )}
     </>
   );
-}
-
-function plural(n: number, word: string): string {
-  return `${n} ${word}${n === 1 ? "" : "s"}`;
 }
 
 const FINDINGS: Column<Finding>[] = [
