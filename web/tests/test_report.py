@@ -383,3 +383,15 @@ def test_a_page_is_printed_with_every_row(open_page, tmp_path):
     page.pdf(path=tmp_path / "long.pdf")
     n_pages = [len(re.findall(rb"/Type */Page\b", (tmp_path / name).read_bytes())) for name in ("short.pdf", "long.pdf")]
     assert n_pages[1] >= n_pages[0] + 5
+
+
+def test_curves_of_the_limit_leave_the_frame_where_they_are_below_it(open_page):
+    given = documents.limit()
+    given["tested"] = [{"mu": mu, "CLs_obs": cls, "CLs_exp": [cls] * 5} for mu, cls in ((0.0, 1.0), (1.0, 0.1), (2.0, 1e-5), (3.0, 1e-9))]
+    page = open_page({"report": documents.report(), "limits": [given]})
+    show(page, "limits")
+    page.wait_for_selector("#limits .zoom svg [data-mark=line] path")
+    drawn = page.locator("#limits .zoom svg").first
+    heights = [float(y) for y in re.findall(r",(-?[0-9.]+)", drawn.locator("[data-mark=line] path").first.get_attribute("d"))]
+    frame = float(drawn.get_attribute("height"))
+    assert heights[-1] > heights[-2] > frame

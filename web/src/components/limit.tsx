@@ -46,8 +46,8 @@ export function testedRange(limit: Limit): { range: Range; step: number } {
 // Draws CLs against the tested values, with the expected bands.
 export function clsChart(limit: Limit, width: number, [low, high]: Range): Element & Scaled {
   const floor = limit.level / 50;
-  // Zero has no place on a logarithmic axis; what lies below the floor is clipped.
-  const at = (value: number | null | undefined) => (isNumber(value) ? Math.max(value, 1e-30) : NaN);
+  // A curve below the frame is cut there; zero has no place on a scale of powers.
+  const at = (value: number | null | undefined) => (isNumber(value) ? Math.max(value, 1e-300) : NaN);
   const rows = limit.tested.filter((row) => isNumber(row.mu)).sort((a, b) => a.mu! - b.mu!);
   const expected = rows.filter((row) => row.CLs_exp?.every(isNumber));
   const observed = rows.filter((row) => isNumber(row.CLs_obs));
@@ -67,7 +67,7 @@ export function clsChart(limit: Limit, width: number, [low, high]: Range): Eleme
       Plot.lineY(observed, { x: "mu", y: (row: TestedValue) => at(row.CLs_obs), stroke: ACCENT, strokeWidth: 1.6 }),
       Plot.dot(observed, { x: "mu", y: (row: TestedValue) => at(row.CLs_obs), r: 2.6, fill: ACCENT }),
       Plot.ruleX([limit.observed].filter(isNumber), { stroke: MUTED, strokeDasharray: "2 2" }),
-      Plot.tip(rows.filter((row) => row.mu! >= low && row.mu! <= high), Plot.pointerX({ clip: false, x: "mu", y: (row: TestedValue) => at(row.CLs_obs ?? row.CLs_exp?.[2]), title: readOut, ...TIP })),
+      Plot.tip(rows.filter((row) => row.mu! >= low && row.mu! <= high), Plot.pointerX({ clip: false, x: "mu", y: (row: TestedValue) => Math.max(at(row.CLs_obs ?? row.CLs_exp?.[2]), floor), title: readOut, ...TIP })),
     ],
   });
 }
