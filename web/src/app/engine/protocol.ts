@@ -40,7 +40,7 @@ export type Verb =
   | { verb: "scan"; parameter?: string; points?: number; range?: [number, number] }
   | { verb: "limit" }
   | { verb: "significance" }
-  | { verb: "hypotest"; mu?: number }
+  | { verb: "hypotest"; mu?: number; provenance?: boolean }
   | { verb: "hypotest-toys"; mu?: number; n_toys?: number; seed?: number };
 
 // The tests of signals, and the labels of the axes of their plane.

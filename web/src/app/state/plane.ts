@@ -62,12 +62,12 @@ export class PlaneRun {
     this.contours.offer(() => this.drawBoundary());
   }
 
-  // Finds where the exclusion ends between the signals that have been tested: with few of them, or
-  // all on a line, there is no boundary yet.
+  // Finds where the exclusion ends. Before all signals are tested there is no boundary: it would
+  // lead through signals whose result is not known.
   private async drawBoundary(): Promise<void> {
     const { generation } = this;
     const { model, plane } = this.store.get();
-    if (!model?.patchset || !plane.axes || plane.results.size < 3) return;
+    if (!model?.patchset || !plane.axes || plane.results.size < model.patchset.document.patches.length) return;
     const [x, y] = plane.axes;
     const grid = gridOf(model.patchset.document, plane.results);
     const exclusion = await this.engine.exclusion(model.library, { grid, x, y }).catch(() => null);
@@ -84,7 +84,7 @@ export class PlaneRun {
 
   private async test(subject: Parameters<Engine["long"]>[0], signal: AbortSignal): Promise<PlaneResult | null> {
     try {
-      return { result: await this.engine.long(subject, { verb: "hypotest", mu: 1 }, { signal, last: true }) };
+      return { result: await this.engine.long(subject, { verb: "hypotest", mu: 1, provenance: false }, { signal, last: true }) };
     } catch (error) {
       return error instanceof Cancelled ? null : { failure: failureOf(error) };
     }
