@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Cancelled, EngineError, Latest, Pool } from "../../src/app/engine/pool";
+import { Cancelled, EngineError, Pool } from "../../src/app/engine/pool";
 import type { Answer, Failure, Library, Order, Task } from "../../src/app/engine/protocol";
 import { kindName, modelsOf, patchsetsOf } from "../../src/app/state/loading";
 import { numericLabels, pointsOf } from "../../src/app/state/plane_points";
@@ -118,24 +118,6 @@ test("cancelling many tasks starts no worker for those that wait", async () => {
   const ended = await Promise.allSettled(results);
   assert.ok(ended.every((one) => one.status === "rejected" && one.reason instanceof Cancelled));
   assert.equal(workers.length, 2);
-});
-
-test("of requests that come while one runs, the last is run", async () => {
-  const latest = new Latest();
-  const run: string[] = [];
-  const gates: (() => void)[] = [];
-  const job = (name: string) => () => {
-    run.push(name);
-    return new Promise<void>((resolve) => gates.push(resolve));
-  };
-  for (const name of ["a", "b", "c"]) latest.offer(job(name));
-  gates[0]!();
-  await new Promise((resolve) => setTimeout(resolve));
-  assert.deepEqual(run, ["a", "c"]);
-  gates[1]!();
-  await new Promise((resolve) => setTimeout(resolve));
-  latest.offer(job("d"));
-  assert.deepEqual(run, ["a", "c", "d"]);
 });
 
 test("models and patch sets are told apart from what they need", () => {

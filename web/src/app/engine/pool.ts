@@ -132,24 +132,3 @@ export class Pool {
     }
   }
 }
-
-// One job at a time, and the latest of those that wait: what came between is not run.
-export class Latest {
-  private running = false;
-  private waiting: (() => Promise<void>) | null = null;
-
-  offer(run: () => Promise<void>): void {
-    this.waiting = run;
-    if (!this.running) void this.loop();
-  }
-
-  private async loop(): Promise<void> {
-    this.running = true;
-    while (this.waiting) {
-      const run = this.waiting;
-      this.waiting = null;
-      await run();
-    }
-    this.running = false;
-  }
-}

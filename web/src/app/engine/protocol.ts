@@ -15,6 +15,8 @@ export interface OpenRequest {
   patchset?: { file: string; patch: string };
   patches?: string[];
   measurement?: string;
+  // What `$MASS` stands for in a data card.
+  mass?: number;
 }
 
 export interface Settings {

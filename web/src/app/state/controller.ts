@@ -7,7 +7,7 @@ import { Background } from "./background";
 import { digestOf } from "./digest";
 import { failureOf } from "./failure";
 import { NOTHING_SHARED, type Shared, openRequest } from "./fragment";
-import { type Edit, type History, type OpenChoice, begin, change, redo, undo } from "./history";
+import { type Edit, type History, begin, change, redo, undo } from "./history";
 import { Latest } from "./latest";
 import { OpeningError, type NamedBlob, fetchFile, libraryOf, modelsOf, openableOf, patchesOf, patchsetsOf, settled } from "./loading";
 import { PlaneRun, isOtherPlane } from "./plane";
@@ -320,7 +320,7 @@ export class Controller {
 }
 
 // Patches are for a background: the first signal is opened, unless a wish says which.
-function requestFor(model: Model, wish: Shared): OpenChoice {
+function requestFor(model: Model, wish: Shared): OpenRequest {
   const { entries, patchset } = model;
   const first = patchset?.document.patches[0]?.name ?? patchesOf(entries)[0]?.path ?? null;
   if (wish.patch && !patchset && !entries.some((entry) => entry.path === wish.patch)) {

@@ -4,8 +4,7 @@
 // the file with the digest. The fragment never leaves the browser. It may come from anyone, so that
 // whatever is not of the expected form is left out.
 
-import type { Settings } from "../engine/protocol";
-import type { OpenChoice } from "./history";
+import type { OpenRequest, Settings } from "../engine/protocol";
 import { VIEWS, type ViewName } from "./state";
 
 export interface Shared {
@@ -74,7 +73,7 @@ export function decode(fragment: string): Shared {
 }
 
 // Returns the request to open what a link describes.
-export function openRequest(shared: Shared, workspace: string, patchset: string | null): OpenChoice {
+export function openRequest(shared: Shared, workspace: string, patchset: string | null): OpenRequest {
   const file = (shared.patchset ?? patchset) || null;
   const { patch } = shared;
   const isPatched = patch !== null && patch !== "";

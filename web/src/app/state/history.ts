@@ -2,13 +2,8 @@
 
 import type { OpenRequest, Settings } from "../engine/protocol";
 
-// What the engine opens, with the mass that a data card needs.
-export interface OpenChoice extends OpenRequest {
-  mass?: number;
-}
-
 export interface Edit {
-  open: OpenChoice;
+  open: OpenRequest;
   settings: Settings;
 }
 
