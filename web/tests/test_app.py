@@ -205,7 +205,8 @@ def test_bounds_that_are_not_valid_are_refused_with_words(open_app):
     app.page.locator(".parameter", has_text="mu").first.locator(".pick").click()
     lower, upper = (app.page.get_by_label(f"{end} bound") for end in ("Lower", "Upper"))
     problem = app.page.locator(".field-problem")
-    for text, words in [("abc", "“abc” is not a number"), ("1e400", "not a finite number"), (" ", "a number is missing"), ("99", "must be below the upper one")]:
+    refused = {"abc": "“abc” is not a number", "1e400": "not a finite number", " ": "a number is missing", "99": "must be below the upper one"}
+    for text, words in refused.items():
         lower.fill(text)
         lower.press("Enter")
         eventually(lambda words=words: words in " ".join(problem.all_inner_texts()))
@@ -318,10 +319,16 @@ def test_a_card_that_names_a_mass_asks_for_it(open_app, nextstat):
     eventually(lambda: "mass=125.5" in app.page.evaluate("location.hash"))
 
 
+ENDLESS = """
+const { add } = Files.prototype;
+Files.prototype.add = function (name, bytes) { while (name === "slow.json"); return add.call(this, name, bytes); };
+"""
+
+
 def test_opening_is_cancelled(open_app, tmp_path):
     folder = shutil.copytree(DIST, tmp_path / "site")
     with (folder / "nextstat_wasm.js").open("a", encoding="utf-8") as module:
-        module.write('const { add } = Files.prototype; Files.prototype.add = function (name, bytes) { while (name === "slow.json"); return add.call(this, name, bytes); };')
+        module.write(ENDLESS)
     with served(folder) as (address, _):
         app = open_app(place=f"{address}/index.html", others=(address,))
         app.drop(("slow.json", "{}"))

@@ -122,6 +122,40 @@ def test_the_report_of_a_slider_is_that_of_the_overview_and_nothing_else():
     assert "correlation" not in alone["document"]["fit"]
 
 
+# The Python of the virtual environment that the command is of.
+PYTHON = Path(COMMAND or "").with_name("python")
+
+
+@needs_command
+@pytest.mark.skipif(not PYTHON.exists(), reason="the command has no Python beside it")
+def test_the_python_program_gives_the_numbers(tmp_path):
+    (tmp_path / "shapes.json").write_bytes((EXAMPLES / "shapes.json").read_bytes())
+    settings = {"fixed": {"lumi": 1.01}, "bounds": {"mu": [-1.5, 8.0]}, "mask": ["control_region"], "asimov": 0.75}
+    questions = [
+        {"verb": "fit", "settings": settings},
+        {"verb": "overview"},
+        {"verb": "ranking"},
+        {"verb": "limit", "settings": settings},
+        {"verb": "significance"},
+        {"verb": "hypotest", "mu": 0.5},
+        {"verb": "hypotest-toys", "n_toys": 20, "seed": 3, "mu": 2.0},
+        {"verb": "scan", "parameter": "lumi", "points": 3, "range": [0.99, 1.01]},
+        {"verb": "inspect"},
+    ]
+    for question, answer in zip(questions, ask(SHAPES, {"workspace": "shapes.json"}, *questions)["answers"], strict=True):
+        program = answer["python"]
+        if question["verb"] in ("fit", "limit"):
+            program += "import json\njson.dump(result.to_dict(), open('found.json', 'w'))\n"
+        done = subprocess.run([PYTHON, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0 and done.stdout, (program, done.stderr)
+        if question["verb"] == "fit":
+            found = json.loads((tmp_path / "found.json").read_text())
+            close(found["twice_nll"], answer["document"]["twice_nll"], 1e-9)
+        if question["verb"] == "limit":
+            found = json.loads((tmp_path / "found.json").read_text())
+            close(found["expected"], answer["document"]["expected"], 1e-6)
+
+
 def test_progress_of_toys_is_told():
     answer = ask(SIMPLE, {"workspace": "simple.json"}, {"verb": "hypotest-toys", "n_toys": 200})
     assert answer["steps"] > 1
