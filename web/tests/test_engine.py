@@ -185,6 +185,8 @@ def test_damaged_files_have_the_message_of_the_command(tmp_path, name, text):
 def test_settings_that_do_not_fit_are_errors_with_advice():
     [answer] = ask(SIMPLE, {"workspace": "simple.json"}, {"verb": "fit", "settings": {"fixed": {"Mu": 1}}})["answers"]
     assert "`Mu`" in answer["error"] and "did you mean `mu`" in answer["hint"]
+    [answer] = ask(SIMPLE, {"workspace": "simple.json"}, {"verb": "scan", "points": 2**31 - 1})["answers"]
+    assert answer["error"] == "a scan has 2 to 100000 points, and not 2147483647"
     [answer] = ask(SIMPLE, {"workspace": "simples.json"}, {"verb": "fit"})["answers"]
     assert "did you mean `simple.json`" in answer["hint"]
 

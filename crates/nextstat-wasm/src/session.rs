@@ -22,6 +22,9 @@ use crate::reproduce::{Reproduction, reproduce};
 /// Points of a scan, as in a report.
 pub(crate) const SCAN_POINTS: usize = 41;
 
+/// Numbers of points that the command takes.
+const SCAN_SIZES: std::ops::RangeInclusive<usize> = 2..=100_000;
+
 /// A model and where it is from.
 #[derive(Debug, Clone)]
 pub struct Session {
@@ -130,6 +133,10 @@ fn answer(
         Question::Ranking {} => analysis.ranking(&RankingRequest::default(), monitor)?.document(),
         Question::Scan { parameter, points, range } => {
             let points = points.unwrap_or(SCAN_POINTS);
+            if !SCAN_SIZES.contains(&points) {
+                let message = format!("a scan has 2 to {} points, and not {points}", SCAN_SIZES.end());
+                return Err(EngineError { message, hint: None });
+            }
             let values = match range {
                 Some([low, high]) => ScanValues::between(*low, *high, points),
                 None => ScanValues::Automatic(points),
