@@ -277,6 +277,25 @@ def test_the_command_and_the_python_lines_are_copied(open_app):
     assert "upper_limit" in app.page.evaluate("navigator.clipboard.readText()")
 
 
+def test_the_scan_and_the_toys_that_are_shown_are_reproduced(open_app):
+    app = open_app()
+    app.open(SHAPES)
+    app.view("scan")
+    app.page.locator("label:has-text('Parameter') select").select_option(label="norm_ttbar")
+    app.page.wait_for_selector("section h3:has-text('norm_ttbar')")
+    app.view("toys")
+    app.page.get_by_label("Toys of each hypothesis").fill("20")
+    app.page.get_by_label("Seed").fill("7")
+    app.page.click("text=Throw toys")
+    app.page.wait_for_selector("section table")
+    app.view("export")
+    chooser = "section[aria-labelledby=reproduce-title] select"
+    app.page.select_option(chooser, label="Scan")
+    app.page.wait_for_selector("pre:has-text('--parameter=norm_ttbar')")
+    app.page.select_option(chooser, label="Test by toys")
+    app.page.wait_for_selector("pre:has-text('--n-toys=20 --seed=7')")
+
+
 def test_the_element_shows_a_model_in_another_page_and_has_its_height(open_app, site, tmp_path):
     address, _ = site
     (tmp_path / "page.html").write_text(

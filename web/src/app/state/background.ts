@@ -86,7 +86,7 @@ export class Background {
     const progress = (done: number, total: number) => this.update(key, { progress: [done, total] });
     try {
       const value = await this.engine.long(subject, verb, { signal: abort.signal, progress });
-      this.update(key, { value: value as never, stale: false, running: false, progress: null, took: performance.now() - begun });
+      this.update(key, { value: value as never, verb, stale: false, running: false, progress: null, took: performance.now() - begun });
     } catch (error) {
       if (error instanceof Cancelled) return;
       this.update(key, { value: null, running: false, progress: null, failure: failureOf(error), took: performance.now() - begun });

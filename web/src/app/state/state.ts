@@ -3,7 +3,7 @@
 import type { Limit, Ranking, Report, ReportData, Scan } from "../../documents";
 import type { View } from "../../report/view";
 import type { Exclusion, Hypotest, HypotestToys, Overview, Parameter, PatchSet, Significance, Tree } from "../engine/documents";
-import type { Failure, FileEntry, Library } from "../engine/protocol";
+import type { Failure, FileEntry, Library, Verb } from "../engine/protocol";
 import type { Shared } from "./fragment";
 import type { History } from "./history";
 
@@ -13,6 +13,8 @@ export type ViewName = (typeof VIEWS)[number];
 // A result that is computed apart: its last value stays until there is a new one.
 export interface Part<T> {
   value: T | null;
+  // What was asked for the value.
+  verb: Verb | null;
   // The value is of other settings.
   stale: boolean;
   running: boolean;
@@ -23,7 +25,7 @@ export interface Part<T> {
 }
 
 export function noPart<T>(): Part<T> {
-  return { value: null, stale: false, running: false, progress: null, failure: null, took: null };
+  return { value: null, verb: null, stale: false, running: false, progress: null, failure: null, took: null };
 }
 
 // What was dropped, and what the engine recognised.

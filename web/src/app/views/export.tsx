@@ -12,6 +12,7 @@ import { useApp, useSelected } from "../parts/context";
 import { encode } from "../state/fragment";
 import { failureOf } from "../state/failure";
 import { sharedState } from "../state/address";
+import type { Parts } from "../state/state";
 import type { Failure, Reproduction } from "../engine/protocol";
 
 // Everything here is of the free fit, also while the slider fixes the parameter of interest.
@@ -27,10 +28,16 @@ export function Export() {
   );
 }
 
-const VERBS: [string, Verb][] = [
-  ["Fit", { verb: "fit" }], ["Ranking", { verb: "ranking" }], ["Scan", { verb: "scan" }], ["Limit", { verb: "limit" }],
-  ["Significance", { verb: "significance" }], ["Test", { verb: "hypotest" }], ["Test by toys", { verb: "hypotest-toys", mu: 1, n_toys: 1000, seed: 0 }],
-];
+// Returns what can be reproduced: the scan and the toys that the page shows, if there are any, and
+// without a parameter of interest the fit alone.
+function verbsOf(parts: Parts, hasPoi: boolean): [string, Verb][] {
+  if (!hasPoi) return [["Fit", { verb: "fit" }]];
+  return [
+    ["Fit", { verb: "fit" }], ["Ranking", { verb: "ranking" }], ["Scan", parts.scan.verb ?? { verb: "scan" }], ["Limit", { verb: "limit" }],
+    ["Significance", { verb: "significance" }], ["Test", { verb: "hypotest" }],
+    ["Test by toys", parts.toys.verb ?? { verb: "hypotest-toys", mu: 1, n_toys: 1000, seed: 0 }],
+  ];
+}
 
 function Reproduce() {
   const app = useApp();
@@ -38,19 +45,23 @@ function Reproduce() {
   const [lines, setLines] = useState<Reproduction | null>(null);
   const [failure, setFailure] = useState<Failure | null>(null);
   const history = useSelected((state) => state.history);
+  const parts = useSelected((state) => state.parts);
+  const hasPoi = useSelected((state) => state.overview.value?.report.fit.poi != null);
+  const verbs = verbsOf(parts, hasPoi);
+  const [, verb] = verbs[chosen] ?? verbs[0]!;
   useEffect(() => {
     let isCurrent = true;
-    app.reproduce(VERBS[chosen]![1]).then(
+    app.reproduce(verb).then(
       (found) => { if (isCurrent) { setLines(found); setFailure(null); } },
       (error: unknown) => { if (isCurrent) { setLines(null); setFailure(failureOf(error)); } },
     );
     return () => { isCurrent = false; };
-  }, [chosen, history]);
+  }, [JSON.stringify(verb), history]);
   return (
     <section aria-labelledby="reproduce-title">
       <h2 id="reproduce-title">Reproduce these numbers</h2>
       <label>Result{" "}
-        <select value={String(chosen)} onChange={(event) => setChosen(Number(event.currentTarget.value))}>{VERBS.map(([name], i) => <option key={i} value={String(i)}>{name}</option>)}</select>
+        <select value={String(chosen)} onChange={(event) => setChosen(Number(event.currentTarget.value))}>{verbs.map(([name], i) => <option key={i} value={String(i)}>{name}</option>)}</select>
       </label>
       {failure && <FailureNote failure={failure} />}
       {lines && <><h3>Command line</h3><Copyable label="Command line" text={lines.command} /><h3>Python</h3><Copyable label="Python" text={lines.python} /></>}
