@@ -130,7 +130,7 @@ impl Asked<'_> {
         if function == "inspect" {
             let _ = write!(
                 lines,
-                "\nworkspace = nextstat.load_workspace({})\nprint(workspace.parameters)\n",
+                "\nmodel = nextstat.load_workspace({})\nprint(model.channels, model.par_names)\n",
                 model.join(", ")
             );
             return lines;
