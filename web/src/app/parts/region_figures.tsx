@@ -2,6 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 
+import { Legend } from "../../components/legend";
 import { Name } from "../../components/name";
 import { PREDICTION_HEIGHT, type PredictionOptions, predictionChart, ratioRange } from "../../components/prediction";
 import { regionSums, stackOrder } from "../../components/stack";
@@ -58,12 +59,3 @@ function Figure({ channel, title, options }: { channel: ChannelYields; title: st
   );
 }
 
-function Legend({ order, colours }: { order: readonly string[]; colours: ReadonlyMap<string, string> }) {
-  return (
-    <ul class="legend" aria-label="Samples">
-      {[...order].reverse().map((sample, i) => <li key={i}><span class="key" style={{ background: colours.get(sample) }} aria-hidden="true" /><Name text={sample} /></li>)}
-      <li><span class="key hatched" aria-hidden="true" />uncertainty</li>
-      <li><span class="key point" aria-hidden="true" />data</li>
-    </ul>
-  );
-}

@@ -3,6 +3,7 @@
 import { useMemo } from "preact/hooks";
 
 import { Unfold } from "../../components/chart";
+import { Legend } from "../../components/legend";
 import { Name } from "../../components/name";
 import { PREDICTION_HEIGHT, type PredictionOptions, predictionChart, ratioRange } from "../../components/prediction";
 import { hiddenBins, regionSums, stackOrder, summaryOf } from "../../components/stack";
@@ -40,16 +41,6 @@ export function Regions({ data }: { data: ReportData }) {
         {channels.map((channel, i) => <Region key={i} title={channel.channel} channel={channel} options={options} />)}
       </div>
     </Section>
-  );
-}
-
-function Legend({ order, colours }: { order: readonly string[]; colours: ReadonlyMap<string, string> }) {
-  return (
-    <ul class="legend" aria-label="Samples">
-      {[...order].reverse().map((sample, i) => <li key={i}><span class="key" style={{ background: colours.get(sample) }} aria-hidden="true" /><Name text={sample} /></li>)}
-      <li><span class="key hatched" aria-hidden="true" />uncertainty</li>
-      <li><span class="key point" aria-hidden="true" />data</li>
-    </ul>
   );
 }
 
