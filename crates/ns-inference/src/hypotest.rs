@@ -11,6 +11,7 @@ use crate::fit::SEVERAL_MINIMA;
 use crate::minimize::BoundSide;
 use crate::minimize::Minimum;
 use crate::normal::upper_tail;
+use crate::options::FitOptions;
 use crate::problem::Problem;
 use crate::profile::Profiler;
 use crate::search::distinct;
@@ -72,6 +73,16 @@ pub struct ProfileRatioTest<'a, L: ?Sized> {
     asimov_branches: Vec<Vec<f64>>,
 }
 
+/// What a [`ProfileRatioTest`] tests.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TestedHypothesis {
+    pub(crate) statistic: TestStatistic,
+    /// The tested parameter.
+    pub(crate) poi: usize,
+    /// The value of that parameter for which the Asimov data set is made.
+    pub(crate) asimov_mu: f64,
+}
+
 /// The largest number of conditional minima of each data set that tests follow beside the basins
 /// of the pool.
 const MOST_BRANCHES: usize = 12;
@@ -90,7 +101,18 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
         asimov_mu: f64,
     ) -> Self {
         let Problem { model, likelihood, options } = problem;
-        let mut observed = Profiler::new(model, likelihood, options);
+        let observed = Profiler::new(model, likelihood, options);
+        Self::around(observed, scratch, options, TestedHypothesis { statistic, poi, asimov_mu })
+    }
+
+    /// Returns the same around the free minimum of `observed`, which is known already.
+    pub(crate) fn around(
+        mut observed: Profiler<'a, L>,
+        scratch: &'a mut L,
+        options: &FitOptions,
+        TestedHypothesis { statistic, poi, asimov_mu }: TestedHypothesis,
+    ) -> Self {
+        let model = observed.model();
         let start = observed.start().to_vec();
         let mut point = start.clone();
         point[poi] = asimov_mu;
@@ -100,6 +122,7 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
         observed.try_from_point(&at_asimov.params);
         scratch.set_data(&expected::asimov(model, &at_asimov.params));
         let mut asimov = Profiler::of_asimov(model, scratch, options, &at_asimov.params).with_pool(observed.pool());
+        asimov.set_exploring(observed.is_exploring());
         if !at_asimov.converged() {
             asimov.mark_failed();
         }

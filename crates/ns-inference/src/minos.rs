@@ -40,9 +40,15 @@ pub struct MinosRequest<'a> {
 impl MinosRequest<'_> {
     /// Returns z, the height √(2 Δ) that the ends of the interval have.
     fn height(&self) -> f64 {
-        // Exact for the usual level.
-        if self.cl == ONE_SIGMA { 1.0 } else { significance(0.5 * (1.0 - self.cl)) }
+        height(self.cl)
     }
+}
+
+/// Returns the number of standard deviations on each side of the best fit that an interval at
+/// confidence level `cl` has.
+pub(crate) fn height(cl: f64) -> f64 {
+    // Exact for the usual level.
+    if cl == ONE_SIGMA { 1.0 } else { significance(0.5 * (1.0 - cl)) }
 }
 
 /// Returns the interval of one parameter around a minimum.

@@ -273,6 +273,11 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
         self.explores = explores;
     }
 
+    /// Returns whether fits are explored.
+    pub(crate) fn is_exploring(&self) -> bool {
+        self.explores
+    }
+
     /// Explores every fit to changed data as the free fit is, also where that is only to reflect
     /// same-sign systematics.
     pub(crate) fn explore_every_fit(&mut self) {
@@ -510,6 +515,12 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
         let mut column = vec![0.0; self.best.params.len()];
         self.hessian_with(&[(i, 0.0)]).covariance_column(i, &mut column);
         (column[i] > 0.0).then(|| column[i].sqrt())
+    }
+
+    /// Returns the standard deviation of parameter `i` at the free minimum; at an end of its range,
+    /// the one that -ln L has without the range. `None` if the data do not determine it.
+    pub(crate) fn sigma_without_range(&mut self, i: usize) -> Option<f64> {
+        self.hessian_with(&[(i, 0.0)]).sigma(i)
     }
 
     /// Returns `true` if exploring costs many fits, so that a procedure of many fits should explore

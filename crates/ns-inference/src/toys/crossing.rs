@@ -59,7 +59,8 @@ impl Estimate {
         self.side_by(level, SIGNIFICANT)
     }
 
-    fn side_by(&self, level: f64, significance: f64) -> Option<bool> {
+    /// Returns the same, significant at so many standard deviations.
+    pub(super) fn side_by(&self, level: f64, significance: f64) -> Option<bool> {
         let above = self.above(level);
         (above.abs() >= significance).then_some(above > 0.0)
     }

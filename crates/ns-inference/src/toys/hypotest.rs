@@ -8,7 +8,7 @@
 
 use super::p_value::{HypotestToys, ObservedStatistic, StatisticSamples};
 use super::pilot::{ToySearch, toy_search};
-use super::point::{Hypothesis, PointTest, ToyStatistic};
+use super::point::{Hypothesis, PointTest};
 use super::prefit::{DataSetRequest, DevicePrefit, PrefitRequest};
 use super::run::{BatchWork, RunStatus, ToyRun, in_batches};
 use super::throw::{AuxTreatment, Ensemble, ToySampler, ToySource};
@@ -267,7 +267,7 @@ impl<'a> ToyHypotest<'a> {
             let unit = self.settings.unit(number);
             let (hypothesis, search) = (&self.hypotheses[unit.which], searches[unit.which]);
             profiler.set_exploring(search.explores);
-            let ToyStatistic { value, mu_hat } = match prefit.of(number).zip(accelerator) {
+            let EvaluatedStatistic { value, mu_hat, .. } = match prefit.of(number).zip(accelerator) {
                 Some((fitted, accelerator)) => self.test().test_fitted(&mut profiler, hypothesis, fitted, accelerator),
                 None => self.test().test(&mut profiler, &mut data, hypothesis, unit.toy, search),
             };

@@ -111,12 +111,13 @@ impl<L: DataLikelihood + Clone + Sync> ToyJobs<'_, L> {
             let mut one = |unit| {
                 let ToyJob { hypothesis, search, .. } = job_of(unit);
                 profiler.set_exploring(search.explores);
-                match prefit.of(unit).zip(run.accelerator) {
+                let tested = match prefit.of(unit).zip(run.accelerator) {
                     Some((fitted, accelerator)) => {
                         test_of(unit).test_fitted(&mut profiler, hypothesis, fitted, accelerator)
                     }
                     None => test_of(unit).test(&mut profiler, &mut data, hypothesis, unit, *search),
-                }
+                };
+                ToyStatistic::from(tested)
             };
             units.map(&mut one).collect()
         };

@@ -5,6 +5,8 @@
 //! toys fit worse than the data. Every number depends only on the seed, the ensemble and the index
 //! of the toy, not on the threads, batches or shards in which toys are run.
 
+mod binomial;
+mod coverage;
 mod crossing;
 mod distribution;
 mod fit;
@@ -24,6 +26,9 @@ mod significance;
 mod tested_points;
 mod throw;
 
+pub use coverage::{
+    Coverage, CoverageMethod, CoveragePoint, CoverageSettings, CoverageVerdict, MethodCoverage, coverage,
+};
 pub use distribution::{RandomStream, normal, poisson};
 pub use fit::{ToyFit, ToyFitter, fit_toys};
 pub use goodness::{GoodnessToys, goodness_toys};

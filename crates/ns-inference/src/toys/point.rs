@@ -2,9 +2,10 @@
 //! values.
 
 use super::fit::{refit, refit_from};
+use super::hypotest::ToysError;
 use super::pilot::ToySearch;
 use super::prefit::FittedDataSet;
-use super::throw::ToySampler;
+use super::throw::{ToySampler, ToySource};
 use crate::accelerator::Accelerator;
 use crate::minimize::{Domain, Minimum};
 use crate::profile::Profiler;
@@ -35,6 +36,32 @@ impl Hypothesis {
         let response = Response::at(model, likelihood, domain, sampler.params(), tested);
         Self { sampler, response }
     }
+
+    /// Returns the hypothesis that `values` are those of the tested parameters, with the others at
+    /// their conditional best fit to `data`, those of `profiler`; and -ln L there.
+    ///
+    /// # Errors
+    /// If the fit does not converge, or ends where no toys can be thrown.
+    pub(super) fn at_best_fit<L: DataLikelihood>(
+        profiler: &mut Profiler<'_, L>,
+        data: &Data,
+        values: &[(usize, f64)],
+        source: ToySource,
+    ) -> Result<(Self, f64), ToysError> {
+        let start = profiler.start().to_vec();
+        let conditional = profiler.at_explored(values, &[start]);
+        if !conditional.converged() {
+            return Err(ToysError::Conditional { mu: values[0].1 });
+        }
+        let model = profiler.model();
+        let sampler = ToySampler::new(model, data, &conditional.params, source)?;
+        let tested: Vec<usize> = values.iter().map(|(i, _)| *i).collect();
+        let domain = profiler.domain().clone();
+        let likelihood = profiler.likelihood();
+        let hypothesis = Self::new(model, likelihood, &domain, sampler, &tested);
+        likelihood.set_data(data);
+        Ok((hypothesis, conditional.nll))
+    }
 }
 
 /// The test of toys at one point.
@@ -54,6 +81,12 @@ pub(super) struct ToyStatistic {
     pub(super) mu_hat: f64,
 }
 
+impl From<EvaluatedStatistic> for ToyStatistic {
+    fn from(tested: EvaluatedStatistic) -> Self {
+        Self { value: tested.value, mu_hat: tested.mu_hat }
+    }
+}
+
 impl PointTest<'_> {
     /// Predicts the conditional minimum of a toy of `hypothesis` whose free minimum is `best` (P).
     pub(super) fn predict(&self, hypothesis: &Hypothesis, best: &[f64]) -> Vec<f64> {
@@ -69,7 +102,7 @@ impl PointTest<'_> {
         hypothesis: &Hypothesis,
         toy: u64,
         search: ToySearch,
-    ) -> ToyStatistic {
+    ) -> EvaluatedStatistic {
         refit(profiler, &hypothesis.sampler, toy, data, search);
         let predicted = self.predict(hypothesis, &profiler.best().params);
         let conditional = profiler.at_from(self.values, &[predicted]);
@@ -83,7 +116,7 @@ impl PointTest<'_> {
         hypothesis: &Hypothesis,
         fitted: FittedDataSet<'_>,
         accelerator: &Accelerator,
-    ) -> ToyStatistic {
+    ) -> EvaluatedStatistic {
         refit_from(profiler, accelerator, fitted);
         let conditional = match fitted.conditional.map(|fit| (accelerator.minimum(fit), fit)) {
             Some((Some(minimum), _)) if fitted.is_final => {
@@ -106,7 +139,7 @@ impl PointTest<'_> {
         profiler: &mut Profiler<'_, L>,
         hypothesis: &Hypothesis,
         conditional: Minimum,
-    ) -> ToyStatistic {
+    ) -> EvaluatedStatistic {
         let mut tested = self.classify(profiler, conditional);
         if tested.value.is_none() {
             let thrown_at = hypothesis.sampler.params();
@@ -115,7 +148,7 @@ impl PointTest<'_> {
             let conditional = profiler.at_from(self.values, &starts);
             tested = self.classify(profiler, conditional);
         }
-        ToyStatistic { value: tested.value, mu_hat: tested.mu_hat }
+        tested
     }
 
     fn classify<L: DataLikelihood>(&self, profiler: &Profiler<'_, L>, conditional: Minimum) -> EvaluatedStatistic {

@@ -1,6 +1,7 @@
 //! The significance of a discovery by toys: p₀ with its Monte Carlo error, and a bound on it where
 //! no toy is as extreme as the data.
 
+use super::binomial::upper_bound;
 use super::hypotest::{HypotestSettings, ToyHypotest, ToysError};
 use super::p_value::ToyPValue;
 use super::run::{RunStatus, ToyRun};
@@ -122,7 +123,7 @@ pub fn toy_significance<L: DataLikelihood + Clone + Sync>(
     let name = problem.model.parameters.names[poi].clone();
     let bestfit = Some(hypotest.observed().mu_hat);
     let (z, z_error) = significance_of(&p);
-    let upper = upper_bound(p.n_extreme, p.n_toys);
+    let upper = upper_bound(p.n_extreme, p.n_toys, BOUND_CL);
     let is_precise = is_precise(&p, tolerance);
     let mut warnings = Vec::new();
     if !is_complete {
@@ -175,60 +176,4 @@ fn significance_of(p: &ToyPValue) -> (Option<f64>, Option<f64>) {
     let z = significance(p.value);
     let error = Some(p.error / density(z)).filter(|error| error.is_finite());
     (Some(z.max(0.0)), error)
-}
-
-/// Returns the p at which `n_extreme` or fewer of `n_toys` toys have the probability 0.05; 1
-/// without toys.
-///
-/// C. J. Clopper and E. S. Pearson, Biometrika 26 (1934) 404.
-fn upper_bound(n_extreme: u64, n_toys: u64) -> f64 {
-    if n_extreme >= n_toys {
-        return 1.0;
-    }
-    let (mut low, mut high) = (n_extreme as f64 / n_toys as f64, 1.0);
-    for _ in 0..60 {
-        let middle = 0.5 * (low + high);
-        if at_most(n_extreme, n_toys, middle) > 1.0 - BOUND_CL { low = middle } else { high = middle }
-    }
-    high
-}
-
-/// Returns the probability of at most `k` of `n` events, each of probability 0 < p < 1.
-fn at_most(k: u64, n: u64, p: f64) -> f64 {
-    // Terms are summed downwards from the last one, relative to it.
-    let (n, odds) = (n as f64, p / (1.0 - p));
-    let (mut term, mut sum) = (1.0, 0.0);
-    for i in (0..=k).rev() {
-        sum += term;
-        let i = i as f64;
-        term *= i / ((n - i + 1.0) * odds);
-        if term < 1e-17 * sum {
-            break;
-        }
-    }
-    let k = k as f64;
-    let log_last =
-        libm::lgamma(n + 1.0) - libm::lgamma(k + 1.0) - libm::lgamma(n - k + 1.0) + k * p.ln() + (n - k) * (-p).ln_1p();
-    log_last.exp() * sum
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// 1 - 0.05^(1/n) without events; the others from SciPy 1.17.1:
-    /// `scipy.stats.beta.ppf(0.95, k + 1, n - k)`.
-    #[test]
-    fn upper_bounds_are_those_of_clopper_and_pearson() {
-        let exact = [
-            (0, 1000, 1.0 - 0.05_f64.powf(1e-3)),
-            (3, 1000, 0.007_735_244_718_479_458),
-            (10, 50, 0.315_596_061_420_013_84),
-        ];
-        for (k, n, exact) in exact {
-            let found = upper_bound(k, n);
-            assert!((found / exact - 1.0).abs() < 1e-9, "{k} of {n}: {found} is not {exact}");
-        }
-        assert_eq!((upper_bound(0, 0), upper_bound(5, 5)), (1.0, 1.0));
-    }
 }

@@ -7,7 +7,7 @@ use super::p_value::{SAME, StatisticSamples, ToyPValue, threshold};
 use super::pilot::ToySearch;
 use super::point::{Hypothesis, ToyStatistic};
 use super::run::ToyRun;
-use super::throw::{ToySampler, ToySource};
+use super::throw::ToySource;
 use crate::problem::Problem;
 use crate::profile::Profiler;
 use crate::test_statistic::{TestStatistic, told_apart};
@@ -160,18 +160,8 @@ impl<'a, L: DataLikelihood + Clone + Sync> TestedPoints<'a, L> {
 
     fn fit_at(&mut self, values: &[f64]) -> Result<TestedPoint, ToysError> {
         let values: Vec<(usize, f64)> = self.tested.iter().copied().zip(values.iter().copied()).collect();
-        let start = self.profiler.start().to_vec();
-        let conditional = self.profiler.at_explored(&values, &[start]);
-        if !conditional.converged() {
-            return Err(ToysError::Conditional { mu: values[0].1 });
-        }
-        let model = self.profiler.model();
-        let sampler = ToySampler::new(model, &self.data, &conditional.params, self.source)?;
-        let domain = self.profiler.domain().clone();
-        let likelihood = self.profiler.likelihood();
-        let hypothesis = Hypothesis::new(model, likelihood, &domain, sampler, self.tested);
-        likelihood.set_data(&self.data);
-        Ok(TestedPoint { values, nll: conditional.nll, hypothesis, toys: StatisticSamples::default() })
+        let (hypothesis, nll) = Hypothesis::at_best_fit(&mut self.profiler, &self.data, &values, self.source)?;
+        Ok(TestedPoint { values, nll, hypothesis, toys: StatisticSamples::default() })
     }
 
     /// Determines how the minima of toys at point `index` are sought.

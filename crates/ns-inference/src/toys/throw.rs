@@ -41,6 +41,10 @@ pub enum Ensemble {
     Goodness = 3,
     /// Toys for confidence intervals, regions and limits.
     Intervals = 4,
+    /// Toys whose intervals are counted for their coverage.
+    Coverage = 5,
+    /// Toys that one of those is compared with.
+    Inner = 6,
 }
 
 /// The random numbers of toys, and what is drawn with them.

@@ -12,8 +12,8 @@ use ns_inference::ranking::{RankingMethods, RankingOptions, ranking};
 use ns_inference::scan::{ScanAxis, ScanValues, grid, scan};
 use ns_inference::test_statistic::TestStatistic;
 use ns_inference::toys::{
-    AuxTreatment, Ensemble, HypotestSettings, ToyFit, ToyFitter, ToyRun, ToySampler, ToySource, ToysError,
-    hypotest_toys,
+    AuxTreatment, CoverageMethod, CoverageSettings, Ensemble, HypotestSettings, ToyFit, ToyFitter, ToyRun, ToySampler,
+    ToySource, ToysError, coverage, hypotest_toys,
 };
 use ns_inference::{FitOptions, Problem, fit};
 use ns_testkit::random::{self, Shape};
@@ -188,6 +188,29 @@ fn the_cpu_computes_variances_that_a_device_lacks() {
     // Rounding also decides whether a matrix that is nearly singular is positive definite.
     assert!(n_uncertain > 100 && 50 * n_differ <= n_uncertain, "{n_differ} of {n_uncertain} uncertainties differ");
     assert!(n_kept > 5, "{n_kept} fits stayed on the device: at a bound there is no variance");
+}
+
+#[test]
+fn coverages_on_an_idle_accelerator_match_the_cpu() {
+    for (model, _) in fitted(models()).into_iter().take(2) {
+        let settings = CoverageSettings {
+            poi: model.poi().expect("every model here has one"),
+            true_values: vec![1.0],
+            methods: CoverageMethod::ALL.to_vec(),
+            cl: 0.9,
+            n_toys: 5,
+            max_inner_toys: 16,
+            tolerance: 0.02,
+            seed: 1,
+            aux: AuxTreatment::Fluctuated,
+        };
+        let find = |accelerator: Option<&Accelerator>| {
+            let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
+            coverage(&mut Problem::new(&model, &mut likelihood, &options), &settings, &run(accelerator))
+        };
+        assert_eq!(find(Some(&faulty(AcceleratorFault::Idle))), find(None));
+        assert_eq!(find(Some(&faulty(AcceleratorFault::Failing))), Err(ToysError::Accelerator));
+    }
 }
 
 /// Some of these likelihoods have several minima, and another start may lead to another one.

@@ -15,6 +15,7 @@ mod interpolation_rules;
 mod minima;
 mod rankings;
 mod scans;
+mod toy_coverage;
 mod toy_intervals;
 mod toy_limits;
 mod toys;
