@@ -199,7 +199,8 @@ fn summarised<'a>(
     points: impl Iterator<Item = &'a CoveragePoint>,
     settings: &CoverageSettings,
 ) -> MethodCoverage {
-    // The farthest from the confidence level of those with the worst verdict, which is the last one.
+    // The farthest from the confidence level of those with the worst verdict, which is the last
+    // one.
     let key = |point: &CoveragePoint| point.deviation.map_or(f64::INFINITY, f64::abs);
     let worse = |a: &&CoveragePoint, b: &&CoveragePoint| {
         (a.verdict as usize).cmp(&(b.verdict as usize)).then(key(a).total_cmp(&key(b)))

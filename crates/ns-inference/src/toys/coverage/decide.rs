@@ -218,9 +218,9 @@ fn covers_if(covers: bool) -> Decision {
 
 /// Returns a lower bound on the asymptotic CLs of q̃ = `q`, whatever the Asimov value.
 ///
-/// It is Q(√q). With a = √q̃_A, CLs is Q(√q)/Q(√q - a) below the Asimov value, and above it Q(t)/Q(d)
-/// with t² = d² + q. There Q(d) Q(√q) is the probability of a quadrant of two normal variables,
-/// which is inside the half-plane at the distance t, of probability Q(t).
+/// It is Q(√q). With a = √q̃_A, CLs is Q(√q)/Q(√q - a) below the Asimov value, and above it
+/// Q(t)/Q(d) with t² = d² + q. There Q(d) Q(√q) is the probability of a quadrant of two normal
+/// variables, which is inside the half-plane at the distance t, of probability Q(t).
 fn least_cls(q: f64) -> f64 {
     upper_tail(q.sqrt())
 }

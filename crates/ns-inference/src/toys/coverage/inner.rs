@@ -1,9 +1,9 @@
 //! Toys of toys: whether a toy's Feldman-Cousins interval contains the true value.
 //!
 //! It does if more than 1 - CL of the inner toys, which are thrown at the true value with the other
-//! parameters at their conditional best fit to the toy, have at least its t_μ. Inner toys are thrown
-//! in rounds, for all toys that are still open at once, until the fraction is significantly on one
-//! side of 1 - CL.
+//! parameters at their conditional best fit to the toy, have at least its t_μ. Inner toys are
+//! thrown in rounds, for all toys that are still open at once, until the fraction is significantly
+//! on one side of 1 - CL.
 
 use super::decide::{Decision, OpenToy, ToyDecisions};
 use super::{CoverageMethod, CoverageSettings};
