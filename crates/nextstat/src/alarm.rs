@@ -18,7 +18,7 @@ use ns_inference::contour::Contours;
 use ns_inference::hypotest::{HypotestResult, SignificanceResult};
 use ns_inference::limit::LimitResult;
 use ns_inference::ranking::Ranking;
-use ns_inference::toys::{ToyInterval, ToyLimit, ToySignificanceResult};
+use ns_inference::toys::{Coverage, ToyInterval, ToyLimit, ToySignificanceResult};
 use std::collections::HashSet;
 
 /// A result that may not be used without reading its warnings.
@@ -51,7 +51,15 @@ macro_rules! alarms_of_warnings {
     )+};
 }
 
-alarms_of_warnings!(HypotestResult, SignificanceResult, LimitResult, ToyInterval, ToyLimit, ToySignificanceResult);
+alarms_of_warnings!(
+    HypotestResult,
+    SignificanceResult,
+    LimitResult,
+    ToyInterval,
+    ToyLimit,
+    ToySignificanceResult,
+    Coverage
+);
 
 impl Alarm for Region {
     fn alarm(&self) -> Option<String> {

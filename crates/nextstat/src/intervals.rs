@@ -182,7 +182,9 @@ impl Analysis {
         let domain = self.domain();
         let bounds = [domain.lower[index], domain.upper[index]];
         match values.iter().find(|value| !(bounds[0]..=bounds[1]).contains(*value)) {
-            Some(&value) => Err(SettingsError::GridOutside { name: name.to_owned(), value, bounds }),
+            Some(&value) => {
+                Err(SettingsError::ValueOutside { setting: Setting::Grid, name: name.to_owned(), value, bounds })
+            }
             None => Ok(index),
         }
     }
@@ -216,7 +218,7 @@ impl Document for Region {
 }
 
 /// Refuses a confidence level that is not one, or that no number of toys tells from 0.
-fn require_confidence(cl: f64) -> Result<(), SettingsError> {
+pub(crate) fn require_confidence(cl: f64) -> Result<(), SettingsError> {
     match cl {
         cl if !(0.0 < cl && cl < 1.0) => Err(SettingsError::BadLevel { level: cl }),
         cl if 1.0 - cl == 1.0 => Err(SettingsError::NegligibleConfidence { cl }),

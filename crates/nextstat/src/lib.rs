@@ -48,6 +48,7 @@
 //! | [`hypotest_toys`](Analysis::hypotest_toys) | [`ToyTestRequest`](toy_tests::ToyTestRequest) | CLs by toys |
 //! | [`interval`](Analysis::interval) | [`IntervalRequest`](intervals::IntervalRequest) | confidence intervals by toys |
 //! | [`region`](Analysis::region) | [`RegionRequest`](intervals::RegionRequest) | confidence regions of two parameters by toys |
+//! | [`coverage`](Analysis::coverage) | [`CoverageRequest`](coverage::CoverageRequest) | coverage of intervals by toys |
 //! | [`toy_limit`](Analysis::toy_limit) | [`ToyLimitRequest`](toy_limits::ToyLimitRequest) | upper limits by toys |
 //! | [`toy_significance`](Analysis::toy_significance) | [`ToySignificanceRequest`](toy_limits::ToySignificanceRequest) | significance of a discovery by toys |
 //! | [`yields`](Analysis::yields), [`report`](Analysis::report) | | yields before and after a fit; a summary of one fit |
@@ -87,6 +88,7 @@ pub mod cancel;
 pub mod check;
 pub mod combination;
 pub mod comparison;
+pub mod coverage;
 pub mod curves;
 pub mod data_sets;
 pub mod device;

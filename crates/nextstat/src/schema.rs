@@ -45,6 +45,7 @@ schemas! {
     "hypotest-toys": 1,
     "interval": 1,
     "region": 1,
+    "coverage": 1,
     "limit-toys": 1,
     "significance-toys": 1,
     "fits": 1,

@@ -45,6 +45,7 @@ pub enum Setting {
     Seed,
     SetParameterRanges,
     SetParameters,
+    True,
 }
 
 impl Setting {
@@ -75,6 +76,7 @@ impl Setting {
             Self::Seed => ["--seed", "seed"],
             Self::SetParameterRanges => ["--setParameterRanges", "bounds"],
             Self::SetParameters => ["--setParameters", "params"],
+            Self::True => ["--true", "true_values"],
         };
         face.either(command, library)
     }
@@ -85,6 +87,7 @@ impl Setting {
 #[expect(missing_docs, reason = "each is the procedure of its name")]
 pub enum Procedure {
     Contours,
+    Coverage,
     Hypotest,
     HypotestToys,
     Interval,
@@ -102,6 +105,7 @@ impl Procedure {
     pub fn name(self, face: Face) -> &'static str {
         let [command, library] = match self {
             Self::Contours => ["scan --contour", "contours"],
+            Self::Coverage => ["coverage", "coverage"],
             Self::Hypotest => ["hypotest", "hypotest"],
             Self::HypotestToys => ["hypotest-toys", "hypotest_toys"],
             Self::Interval => ["interval", "interval"],

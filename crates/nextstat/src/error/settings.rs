@@ -6,6 +6,7 @@ use crate::number::counted;
 use crate::sample_groups::GroupTwice;
 use crate::stored::StoredFitError;
 use ns_core::likelihood::NonFinite;
+use ns_inference::toys::MOST_TOYS;
 use std::fmt;
 
 /// A setting that does not fit the model or contradicts another one.
@@ -161,8 +162,10 @@ pub enum SettingsError {
         /// The confidence level.
         cl: f64,
     },
-    /// A grid with a value outside the range of its parameter.
-    GridOutside {
+    /// A value outside the range of its parameter.
+    ValueOutside {
+        /// The setting.
+        setting: Setting,
         /// The parameter.
         name: String,
         /// The value.
@@ -191,6 +194,13 @@ pub enum SettingsError {
     JoinOfCards {
         /// The setting.
         setting: Setting,
+    },
+    /// No method that makes intervals.
+    NoMethod,
+    /// More toys than there are random numbers for.
+    TooManyToys {
+        /// Their number.
+        n_toys: u128,
     },
     /// A level of CLs that is a confidence level.
     LevelIsConfidence {
@@ -402,9 +412,9 @@ impl SettingsError {
             Self::NegligibleConfidence { cl } => {
                 format!("the confidence level {cl} is too small: 1 minus it is rounded to 1")
             }
-            Self::GridOutside { name, value, bounds: [lower, upper] } => {
-                let grid = named(&Setting::Grid);
-                format!("`{grid}` sets `{name}` to {value}, outside its range, {lower} to {upper}")
+            Self::ValueOutside { setting, name, value, bounds: [lower, upper] } => {
+                let setting = named(setting);
+                format!("`{setting}` sets `{name}` to {value}, outside its range, {lower} to {upper}")
             }
             Self::BackgroundOutside { name, bounds: [lower, upper] } => {
                 format!(
@@ -415,6 +425,10 @@ impl SettingsError {
                 format!("an upper limit needs a confidence level above 0.5, and {cl} is not")
             }
             Self::BadTolerance { tolerance } => format!("the tolerance {tolerance} is not a positive number"),
+            Self::NoMethod => "at least one method is needed".to_owned(),
+            Self::TooManyToys { n_toys } => {
+                format!("{n_toys} toys are too many, inner ones included: there are random numbers for {MOST_TOYS}")
+            }
             Self::LevelIsConfidence { level } => {
                 format!("the level {level} is the CLs of a limit, which is below 0.5")
             }
@@ -499,9 +513,11 @@ impl SettingsError {
             | Self::BadLevel { .. }
             | Self::BadTolerance { .. }
             | Self::NegligibleConfidence { .. }
-            | Self::GridOutside { .. }
+            | Self::ValueOutside { .. }
             | Self::BackgroundOutside { .. }
             | Self::LowConfidence { .. }
+            | Self::NoMethod
+            | Self::TooManyToys { .. }
             | Self::LevelIsConfidence { .. }
             | Self::NoSuchStatistic { .. }
             | Self::NotDiscovery { .. }
@@ -604,7 +620,7 @@ impl Hint for SettingsError {
                 Some("errors fall with the root of the number of toys: 0.02 takes 4 times the toys of 0.04".to_owned())
             }
             Self::NotAt { name, problem } => problem.hint(name, face),
-            Self::GridOutside { name, .. } | Self::BackgroundOutside { name, .. } => Some(another_range(name, face)),
+            Self::ValueOutside { name, .. } | Self::BackgroundOutside { name, .. } => Some(another_range(name, face)),
             Self::TwoGroups(_) => either(
                 "separate the patterns of one group by commas: `--group NAME=PATTERN,PATTERN`",
                 "give the patterns of one group as one list",

@@ -26,7 +26,7 @@ pub(super) struct Entries<'a> {
 
 /// The kinds of results that are told by a key. A result has several of them, so the first in this
 /// list decides.
-const KINDS: [(&str, &str); 13] = [
+const KINDS: [(&str, &str); 14] = [
     ("ranking", "ranking"),
     ("tail_probabilities", "hypotest-toys"),
     ("CLs_obs", "hypotest"),
@@ -40,6 +40,7 @@ const KINDS: [(&str, &str); 13] = [
     ("thrown_at", "toys"),
     ("data_sets", "fits"),
     ("left_out", "exclusion"),
+    ("max_failed_fraction", "coverage"),
 ];
 
 impl<'a> Entries<'a> {

@@ -21,10 +21,12 @@
 //! | `toys` | `toys` |
 //! | `fits` | `parameters`, `data_sets`, `correlation` |
 //! | `exclusion` | `points`, `contours` |
+//! | `coverage` | `coverage` |
 //! | `every-patch`, `every-poi` | those of their results, with a row for each patch and parameter |
 //!
 //! Numbers of a fit that did not converge are left out.
 
+mod coverage;
 mod csv;
 mod curves;
 mod document;

@@ -2,7 +2,7 @@
 
 use super::document::Place;
 use super::entries::Entries;
-use super::{Column, Row, Table, TableError, curves, fits, goodness, limits, ranking, toys, yields};
+use super::{Column, Row, Table, TableError, coverage, curves, fits, goodness, limits, ranking, toys, yields};
 use crate::number::significant;
 
 /// The beginning of the names of schemas.
@@ -84,6 +84,7 @@ pub(super) fn names(kind: &str) -> &'static [&'static str] {
         "gof" | "comparison" => &["goodness"],
         "hypotest-toys" => &["tests", "p_values"],
         "exclusion" => &["points", "contours"],
+        "coverage" => &["coverage"],
         "toys" => &["toys"],
         "fits" => &["parameters", "data_sets", "correlation"],
         _ => &[],
@@ -105,6 +106,7 @@ fn of_entries<'a>(root: &Place<'a>, entries: Entries<'a>) -> Vec<(&'static str, 
         "limit" => tables.push(("limits", Box::new(move || limits::limits(&entries, &data)))),
         "hypotest" => tables.push(("tests", Box::new(move || limits::tests(&entries, &data)))),
         "hypotest-toys" => tables.push(("tests", Box::new(move || toys::tests(&entries, &data)))),
+        "coverage" => tables.push(("coverage", Box::new(move || coverage::table(&entries)))),
         "significance" => tables.push(("significance", Box::new(move || limits::significance(&entries, &data)))),
         "gof" | "comparison" => tables.push(("goodness", Box::new(move || goodness::table(&entries)))),
         "fit" => tables.push(("parameters", Box::new(move || fits::parameters(&entries)))),

@@ -17,7 +17,7 @@ const LAYERS: &[&[&str]] = &[
     &["comparison", "curves", "fit", "hypothesis", "patchsets", "ranking", "toys"],
     &["combination", "limit_scan"],
     &["fits", "goodness", "intervals", "toy_tests", "yields"],
-    &["projection", "tables", "toy_limits"],
+    &["coverage", "projection", "tables", "toy_limits"],
     &["full_report"],
     &["alarm"],
 ];
