@@ -8,6 +8,7 @@ mod check;
 mod combine;
 mod completions;
 mod convert;
+mod coverage;
 mod decorrelate;
 mod devices;
 mod digest;
@@ -149,6 +150,8 @@ verbs! {
     HypotestToys: hypotest_toys::HypotestToysArgs,
     /// Find a confidence interval of the parameter of interest by toys: Feldman-Cousins
     Interval: interval::IntervalArgs,
+    /// Determine the coverage of intervals by toys: how often they contain the true value
+    Coverage: coverage::CoverageArgs,
     /// Show the contents of a workspace
     Inspect: inspect::InspectArgs,
     /// Check a model for problems before fitting it

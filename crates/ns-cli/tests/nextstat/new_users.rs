@@ -49,6 +49,7 @@ fn each_usual_question_has_a_verb() {
         "toys",
         "hypotest-toys",
         "interval",
+        "coverage",
         "inspect",
         "check",
         "combine",
@@ -173,6 +174,7 @@ fn every_result_names_its_workspace_its_data_and_its_settings() {
         "toys --n-toys 2",
         "hypotest-toys --n-toys 2",
         "interval --max-toys 500",
+        "coverage --true 1 --n-toys 50",
         "limit --toys --max-toys 500",
         "significance --toys --max-toys 500",
     ] {

@@ -34,6 +34,11 @@ fn a_stored_result_has_the_table_that_the_verb_writes() {
         (&["report", "shapes.json"], "goodness"),
         (&["hypotest-toys", "simple.json", "--n-toys", "50"], "tests"),
         (&["hypotest-toys", "simple.json", "--n-toys", "50"], "p_values"),
+        (&["coverage", "simple.json", "--true", "0,1", "--n-toys", "50"], "coverage"),
+        (
+            &["coverage", "shapes.json", "--poi", "mu", "--poi", "norm_ttbar", "--true", "1", "--n-toys", "9"],
+            "coverage",
+        ),
     ];
     for (arguments, table) in cases {
         let stored = nextstat(&examples, arguments);

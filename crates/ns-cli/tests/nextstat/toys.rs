@@ -54,6 +54,37 @@ fn intervals_and_limits_by_toys_have_errors() {
 }
 
 #[test]
+fn coverages_say_whether_intervals_may_be_used() {
+    let base = ["coverage", "simple.json", "--true", "0,1", "--true", "2", "--n-toys", "3000", "--seed", "4"];
+    let run = examples(&[&base[..], &["--method", "minos", "--method", "cls", "--summary"]].concat());
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stderr.contains("coverage of 95 % intervals of `mu`, by 3000 toys at each true value"));
+    let found = run.document();
+    let points = found["points"].as_array().expect("points");
+    assert_eq!(points.len(), 6);
+    // CLs excludes no value of 0; MINOS intervals of values far from 0 have their coverage.
+    assert_eq!((&points[1]["coverage"], &points[1]["method"]), (&Value::from(1.0), &Value::from("cls")));
+    assert_eq!((&points[4]["true_value"], &points[4]["verdict"]), (&Value::from(2.0), &Value::from("compatible")));
+    let said = found["methods"][1]["statement"].as_str().expect("a statement");
+    assert!(said.starts_with("upper limits by asymptotic CLs over-cover") && run.stderr.contains(said), "{said}");
+    // The defaults, and `--toys` for `--n-toys`.
+    let usual = examples(&["coverage", "simple.json", "--true", "1", "--toys", "20"]).document();
+    let names: Vec<&str> = ["hessian", "minos", "cls"].to_vec();
+    let methods = usual["methods"].as_array().expect("methods").iter().filter_map(|method| method["method"].as_str());
+    assert_eq!((methods.collect::<Vec<_>>(), &usual["cl"]), (names, &Value::from(0.95)));
+    assert_eq!(usual["methods"][1]["verdict"], "not_enough_toys");
+}
+
+#[test]
+fn coverages_do_not_depend_on_threads() {
+    let with = |threads| {
+        let base = ["coverage", "simple.json", "--true", "0.5", "--n-toys", "300", "--max-inner-toys", "50"];
+        examples(&[&base[..], &["--method", "minos,fc,cls,hessian", "--threads", threads]].concat()).stdout
+    };
+    assert_eq!(with("1"), with("3"));
+}
+
+#[test]
 fn documents_of_toys_look_like_those_of_other_verbs() {
     let scratch = Scratch::new("micro");
     let text = fs::read_to_string(folder("examples").join("simple.json")).expect("an example");
