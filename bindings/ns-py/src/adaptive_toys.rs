@@ -1,12 +1,14 @@
-//! Intervals, regions, limits and significances by toys, which are thrown until errors are small.
+//! Intervals, regions, limits and significances by toys, which are thrown until errors are small,
+//! and the coverage of intervals.
 
 use nextstat::alarm::Alarm;
+use nextstat::coverage::CoverageRequest;
 use nextstat::intervals::{IntervalRequest, RegionRequest};
 use nextstat::toy_limits::{ToyLimitRequest, ToySignificanceRequest};
 use nextstat::toys::ToyOptions;
 use nextstat::{Analysis, Answer, Document, Error};
 use ns_inference::monitor::Monitor;
-use ns_inference::toys::{Construction, LimitCriterion};
+use ns_inference::toys::{Construction, CoverageMethod, LimitCriterion};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -148,9 +150,50 @@ fn significance_toys_model<'py>(
     document(py, model, settings, progress, |analysis, monitor| analysis.toy_significance(&request, monitor))
 }
 
+/// The coverage that is wanted.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct CoverageWanted<'py> {
+    true_values: Bound<'py, PyAny>,
+    methods: Vec<String>,
+    cl: f64,
+    n_toys: u64,
+    max_inner_toys: u64,
+    tolerance: f64,
+    is_aux_fixed: bool,
+}
+
+/// Determines the coverage of intervals by toys.
+#[pyfunction]
+fn coverage_model<'py>(
+    py: Python<'py>,
+    model: &PyModel,
+    settings: &Bound<'py, PyDict>,
+    wanted: CoverageWanted<'py>,
+    progress: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let method = |name: &String| {
+        CoverageMethod::named(name).ok_or_else(|| {
+            let known = CoverageMethod::ALL.map(|method| format!("`{}`", method.name())).join(", ");
+            error::parameter(py, format!("unknown method `{name}`"), Some(format!("choose of {known}")))
+        })
+    };
+    let request = CoverageRequest {
+        true_values: list(&wanted.true_values, "true_values")?,
+        methods: wanted.methods.iter().map(method).collect::<PyResult<_>>()?,
+        cl: wanted.cl,
+        n_toys: wanted.n_toys,
+        max_inner_toys: wanted.max_inner_toys,
+        tolerance: wanted.tolerance,
+        options: ToyOptions { aux: aux(wanted.is_aux_fixed), ..ToyOptions::default() },
+    };
+    document(py, model, settings, progress, |analysis, monitor| analysis.coverage(&request, monitor))
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(interval_model, module)?)?;
     module.add_function(wrap_pyfunction!(region_model, module)?)?;
     module.add_function(wrap_pyfunction!(limit_toys_model, module)?)?;
+    module.add_function(wrap_pyfunction!(coverage_model, module)?)?;
     module.add_function(wrap_pyfunction!(significance_toys_model, module)?)
 }

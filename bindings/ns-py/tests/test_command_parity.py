@@ -81,6 +81,17 @@ CASES = {
         ["interval", "--construction", "central", "--max-toys", "1500", "--aux", "fixed"],
         lambda model: nextstat.interval(model, construction="central", max_toys=1500, aux="fixed"),
     ),
+    "coverage": (
+        ["coverage", "--true", "0,1", "--n-toys", "200", "--seed", "2"],
+        lambda model: nextstat.coverage(model, [0.0, 1.0], n_toys=200, seed=2),
+    ),
+    "coverage of Feldman-Cousins intervals": (
+        ["coverage", "--true", "1", "--method", "fc", "--method", "minos", "--cl", "0.68", "--n-toys", "40"]
+        + ["--max-inner-toys", "100", "--tolerance", "0.1", "--aux", "fixed"],
+        lambda model: nextstat.coverage(
+            model, [1.0], methods=["fc", "minos"], cl=0.68, n_toys=40, max_inner_toys=100, tolerance=0.1, aux="fixed"
+        ),
+    ),
     "limit by toys": (
         ["limit", "--toys", "--test-stat", "q", "--tolerance", "0.2", "--max-toys", "3000"],
         lambda model: nextstat.upper_limit_toys(model, test_stat="q", tolerance=0.2, max_toys=3000),

@@ -49,6 +49,8 @@ def _results(root):
         nextstat.hypotest_toys(model, n_toys=10),
         nextstat.interval(model, max_toys=1000),
         nextstat.region(model, {"mu": [0.0, 2.0, 4.0], "norm_ttbar": [0.9, 1.0, 1.1]}, max_toys=1000),
+        nextstat.coverage(model, [0.0, 1.0], n_toys=50),
+        nextstat.coverage(model, [1.0], methods="fc", n_toys=20, max_inner_toys=40),
         nextstat.upper_limit_toys(model, max_toys=1000),
         nextstat.upper_limit_toys(model, expected=False, criterion="CLsb", max_toys=1000),
         nextstat.significance_toys(model, max_toys=500),

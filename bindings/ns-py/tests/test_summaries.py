@@ -23,6 +23,7 @@ RESULTS = {
     "toys": lambda model, **options: nextstat.fit_toys(model, n_toys=2, **options),
     "hypotest-toys": lambda model, **options: nextstat.hypotest_toys(model, n_toys=2, **options),
     "interval": lambda model, **options: nextstat.interval(model, max_toys=500, **options),
+    "coverage": lambda model, **options: nextstat.coverage(model, [1.0], n_toys=50, **options),
     "limit --toys": lambda model, **options: nextstat.upper_limit_toys(model, max_toys=500, **options),
     "significance --toys": lambda model, **options: nextstat.significance_toys(model, max_toys=500, **options),
     "fits": lambda model, **options: nextstat.fits(model, [model.data], **options),
@@ -30,7 +31,7 @@ RESULTS = {
     "limit --at": lambda model, **options: nextstat.limit_scan(model, {"norm_ttbar": [1.0]}, **options),
     "every_poi": lambda model, **options: nextstat.every_poi(model, lambda model: nextstat.significance(model, **options)),
 }
-COUNTS = {"toys": ["--n-toys", "2"], "hypotest-toys": ["--n-toys", "2"], "scan": ["--points", "3"], "ranking": ["--method", "covariance"]}
+COUNTS = {"coverage": ["--true", "1", "--n-toys", "50"], "toys": ["--n-toys", "2"], "hypotest-toys": ["--n-toys", "2"], "scan": ["--points", "3"], "ranking": ["--method", "covariance"]}
 
 
 @pytest.fixture(scope="module")

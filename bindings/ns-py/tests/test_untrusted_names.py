@@ -67,6 +67,7 @@ def results(model, workspace):
         nextstat.hypotest_toys(model, n_toys=20),
         nextstat.interval(model, max_toys=500),
         nextstat.region(model, {poi: [0.0, 1.0, 2.0], f"uncorr_bkguncrt{HIDDEN}[0]": [0.9, 1.0, 1.1]}, max_toys=500),
+        nextstat.coverage(model, [1.0], n_toys=20),
         nextstat.upper_limit_toys(model, max_toys=500),
         nextstat.significance_toys(model, max_toys=500),
         nextstat.goodness_of_fit(model),

@@ -1,16 +1,17 @@
-"""Intervals, regions, limits and significances by toys, which are thrown until errors are small."""
+"""Intervals, regions, limits and significances by toys, which are thrown until errors are small,
+and the coverage of intervals."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from . import _nextstat
-from ._arguments import count_of_toys, parse_aux, real, settings, text
+from ._arguments import count_of_toys, names, parse_aux, real, settings, text
 from ._errors import shown
 from ._keywords import hinted
 from ._nextstat import ParameterError
 from ._progress import progress_of
-from ._results import IntervalResult, RegionResult, ToyLimitResult, ToySignificanceResult, warn_of
+from ._results import CoverageResult, IntervalResult, RegionResult, ToyLimitResult, ToySignificanceResult, warn_of
 from ._tests import level_of
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from ._nextstat import Model
     from ._progress import Progress
 
-__all__ = ["interval", "region", "significance_toys", "upper_limit_toys"]
+__all__ = ["coverage", "interval", "region", "significance_toys", "upper_limit_toys"]
 
 
 @hinted
@@ -155,10 +156,92 @@ def region(
         model, device, data=data, init=init, fixed=fixed, bounds=bounds,
         fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,
     )
-    names, values = _axes(grid)
+    parameters, values = _axes(grid)
     levels = [real("cl", level) for level in cl]
-    wanted = {"parameters": names, "values": values, "cls": levels, "toys": _toys(tolerance, max_toys, aux)}
+    wanted = {"parameters": parameters, "values": values, "cls": levels, "toys": _toys(tolerance, max_toys, aux)}
     return warn_of(RegionResult(_nextstat.region_model(model, given, wanted, progress_of(progress, "toy"))))
+
+
+@hinted
+def coverage(
+    model: Model,
+    true_values: ArrayLike,
+    *,
+    methods: str | Sequence[str] = ("hessian", "minos", "cls"),
+    cl: float = 0.95,
+    n_toys: int = 5000,
+    max_inner_toys: int = 10_000,
+    tolerance: float = 0.02,
+    seed: int = 0,
+    aux: str = "fluctuated",
+    poi: str | None = None,
+    data: ArrayLike | None = None,
+    init: Start | None = None,
+    fixed: Mapping[str, float] | None = None,
+    bounds: Bounds | None = None,
+    fit_channels: str | Sequence[str] = (),
+    mask: str | Sequence[str] = (),
+    multi_start: int | None = None,
+    threads: int | None = None,
+    progress: Progress = None,
+    device: str = "auto",
+) -> CoverageResult:
+    """Determines how often intervals contain the true value, by toys.
+
+    Toys are thrown at each true value of the parameter of interest, with the nuisance parameters at
+    their conditional best fits to the data, and each is fitted.
+
+    Parameters
+    ----------
+    true_values : array of float
+        True values of the parameter of interest, in its range.
+    methods : sequence of str
+        What makes the intervals: ``"hessian"`` (z standard deviations), ``"minos"`` (the profile
+        likelihood), ``"cls"`` (upper limits by the asymptotic CLs), ``"fc"`` (Feldman-Cousins by
+        toys).
+    cl : float
+        Confidence level of the intervals.
+    n_toys : int
+        Toys at each true value.
+    max_inner_toys : int
+        The largest number of inner toys of each toy, for ``"fc"``.
+    tolerance : float
+        The deviation of the coverage from `cl` that is small enough.
+    aux : ``"fluctuated"`` or ``"fixed"``
+        How toys get their auxiliary data; ``"fixed"`` is for comparisons only.
+    poi : str, optional
+        The parameter of interest, instead of the model's first.
+    threads : int, optional
+        As many as the machine has if not given; results do not depend on it.
+    progress : callable or True, optional
+        Called with (done, total); True shows a bar.
+
+    Returns
+    -------
+    CoverageResult
+
+    Examples
+    --------
+    >>> import nextstat
+    >>> model = nextstat.load_workspace("examples/simple.json")
+    >>> found = nextstat.coverage(model, [1.0], methods="minos", n_toys=2000, tolerance=0.03)
+    >>> round(found.points[0]["coverage"], 2), found.methods[0]["verdict"]
+    (0.95, 'compatible')
+    """
+    given = settings(
+        model, device, poi=poi, data=data, init=init, fixed=fixed, bounds=bounds,
+        fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,
+    )
+    wanted = {
+        "true_values": true_values,
+        "methods": names("methods", methods),
+        "cl": real("cl", cl),
+        "n_toys": count_of_toys("n_toys", n_toys),
+        "max_inner_toys": count_of_toys("max_inner_toys", max_inner_toys),
+        "tolerance": real("tolerance", tolerance),
+        "is_aux_fixed": parse_aux(aux),
+    }
+    return warn_of(CoverageResult(_nextstat.coverage_model(model, given, wanted, progress_of(progress, "toy"))))
 
 
 @hinted

@@ -518,6 +518,9 @@ def region_model(
 def limit_toys_model(
     model: Model, settings: _Settings, wanted: _Wanted, progress: _Progress
 ) -> _Fields: ...
+def coverage_model(
+    model: Model, settings: _Settings, wanted: _Wanted, progress: _Progress
+) -> _Fields: ...
 def significance_toys_model(
     model: Model, settings: _Settings, toys: _Wanted, progress: _Progress
 ) -> _Fields: ...

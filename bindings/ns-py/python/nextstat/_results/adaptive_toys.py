@@ -1,5 +1,5 @@
 """Results of toys that are thrown until errors are small: intervals, regions, limits,
-significances."""
+significances, and coverages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from .frozen import Poi
 
-__all__ = ["IntervalResult", "RegionResult", "ToyLimitResult", "ToySignificanceResult"]
+__all__ = ["CoverageResult", "IntervalResult", "RegionResult", "ToyLimitResult", "ToySignificanceResult"]
 
 
 class IntervalResult(Result):
@@ -73,6 +73,70 @@ class IntervalResult(Result):
             ("toys", str(self.n_toys)),
         ]
         return View("IntervalResult", facts, [Table(("from", "to"), rows)])
+
+
+class CoverageResult(Result):
+    """The coverage of intervals by toys.
+
+    Attributes
+    ----------
+    points : tuple of dict
+        For each true value and method: `true_value`, `method`, `coverage` with its
+        `coverage_error` and its Clopper-Pearson `coverage_bounds`, its `deviation` from `cl` in
+        standard errors, its `verdict`, and counts of toys. A `coverage` of None is one without
+        toys, or of toys too many of which failed.
+    methods : tuple of dict
+        For each `method` the `verdict` at all true values, and the same as a `statement`.
+    cl : float
+    tolerance : float
+        The deviation from `cl` that is small enough.
+    max_failed_fraction : float
+        The largest fraction of failed toys for which there is a coverage.
+    n_toys : int
+        The wanted number of toys at each true value.
+    max_inner_toys : int or None
+        The largest number of inner toys of each toy; None without ``"fc"``.
+    poi : Poi
+        `name`, `index` and `bestfit` of the parameter of interest.
+    complete, converged : bool
+    warnings : tuple of str
+    """
+
+    __slots__ = ()
+    _schema = "coverage"
+    points: tuple[Mapping[str, Any], ...]
+    methods: tuple[Mapping[str, Any], ...]
+    cl: float
+    tolerance: float
+    max_failed_fraction: float
+    n_toys: int
+    max_inner_toys: int | None
+    poi: Poi
+    complete: bool
+    converged: bool
+    warnings: tuple[str, ...]
+
+    def _view(self) -> View:
+        def row(point: Mapping[str, Any]) -> tuple[str, ...]:
+            bounds = point["coverage_bounds"]
+            return (
+                shown_number(point["true_value"], 6),
+                point["method"],
+                shown_number(point["coverage"], 4),
+                shown_number(point["coverage_error"], 2),
+                "" if bounds is None else f"{bounds[0]:.4f} to {bounds[1]:.4f}",
+                shown_number(point["deviation"], 3),
+            )
+
+        columns = (self.poi.name, "method", "coverage", "error", "95 % bounds", "standard errors")
+        facts = [
+            ("coverage of intervals of", self.poi.name),
+            ("confidence", confidence(1.0 - self.cl)),
+            ("best fit", best_fit(self.poi.bestfit)),
+            ("toys at each value", str(self.n_toys)),
+        ]
+        facts += [(method["method"], method["statement"]) for method in self.methods]
+        return View("CoverageResult", facts, [Table(columns, [row(point) for point in self.points])])
 
 
 class RegionResult(Result):
