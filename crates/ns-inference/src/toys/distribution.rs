@@ -45,7 +45,8 @@ impl RandomStream {
     }
 }
 
-/// Returns a Poisson count of expectation `mean` ≥ 0; 0 for a mean of 0.
+/// Returns a Poisson count of expectation `mean` ≥ 0; 0 for a mean of 0. For a mean that is not
+/// finite it is the mean.
 ///
 /// ```
 /// use ns_inference::toys::{RandomStream, poisson};
@@ -56,6 +57,9 @@ impl RandomStream {
 pub fn poisson(mean: f64, stream: &mut RandomStream) -> f64 {
     if mean <= 0.0 {
         0.0
+    } else if !mean.is_finite() {
+        // Rejection would go on for ever.
+        mean
     } else if mean < INVERSION_BELOW {
         invert(mean, stream.pair().1)
     } else {
@@ -168,6 +172,13 @@ mod tests {
             assert!((moment(3) - 1.0 / mean.sqrt()).abs() < error(15.0 + 30.0 / mean + 10.0 / (mean * mean)), "{mean}");
             assert!(pulls.iter().all(|p| p.is_finite() && *p > -mean.sqrt() - 1e-9));
         }
+    }
+
+    #[test]
+    fn means_that_are_not_finite_are_returned() {
+        let count = |mean| poisson(mean, &mut RandomStream::new(1, 0, 0, 0));
+        assert!(count(f64::NAN).is_nan());
+        assert_eq!((count(f64::INFINITY), count(f64::NEG_INFINITY)), (f64::INFINITY, 0.0));
     }
 
     #[test]
