@@ -13,6 +13,7 @@ use super::prefit::{DataSetRequest, DevicePrefit, PrefitRequest};
 use super::run::{BatchWork, RunStatus, ToyRun, in_batches};
 use super::throw::{AuxTreatment, Ensemble, ToySampler, ToySource};
 use crate::accelerator::Accelerator;
+use crate::minimize::Domain;
 use crate::options::{FitOptions, domain_and_start};
 use crate::problem::Problem;
 use crate::profile::Profiler;
@@ -103,12 +104,27 @@ pub enum ToysError {
     /// The free fit to the data did not converge.
     #[error("the free fit to the data did not converge, so toys have nothing to be compared with")]
     Free,
+    /// A value at which toys would be thrown, but not fitted.
+    #[error("no toys can be fitted at {mu}, which is outside the range of the parameter of interest, {} to {}", range[0], range[1])]
+    Outside {
+        /// The value.
+        mu: f64,
+        /// The ends of the range.
+        range: [f64; 2],
+    },
     /// The accelerator failed; it keeps the error.
     #[error("the accelerator failed while fitting toys")]
     Accelerator,
     /// An expected value is negative or not a number.
     #[error("no toys can be thrown: {0}")]
     NotThrown(NonFinite),
+}
+
+/// Refuses the value `mu` of parameter `poi` outside its range: minima of toys are sought in it,
+/// and the tested value must be among them.
+pub(super) fn require_inside(domain: &Domain, poi: usize, mu: f64) -> Result<(), ToysError> {
+    let range = [domain.lower[poi], domain.upper[poi]];
+    if (range[0]..=range[1]).contains(&mu) { Ok(()) } else { Err(ToysError::Outside { mu, range }) }
 }
 
 impl From<NonFinite> for ToysError {

@@ -2,11 +2,12 @@
 //! no toy is as extreme as the data.
 
 use super::binomial::upper_bound;
-use super::hypotest::{HypotestSettings, ToyHypotest, ToysError};
+use super::hypotest::{HypotestSettings, ToyHypotest, ToysError, require_inside};
 use super::p_value::ToyPValue;
 use super::run::{RunStatus, ToyRun};
 use super::throw::AuxTreatment;
 use crate::normal::{density, significance};
+use crate::options::domain_and_start;
 use crate::problem::Problem;
 use crate::result::PoiBestFit;
 use crate::test_statistic::TestStatistic;
@@ -87,8 +88,8 @@ pub struct ToySignificanceResult {
 /// Computes the significance of a discovery by toys.
 ///
 /// # Errors
-/// If a fit to the data does not converge or ends where no toys can be thrown, or if the
-/// accelerator fails.
+/// If 0 is outside the range of the parameter of interest, if a fit to the data does not converge
+/// or ends where no toys can be thrown, or if the accelerator fails.
 pub fn toy_significance<L: DataLikelihood + Clone + Sync>(
     problem: &mut Problem<'_, L>,
     settings: ToySignificanceSettings,
@@ -96,6 +97,7 @@ pub fn toy_significance<L: DataLikelihood + Clone + Sync>(
 ) -> Result<ToySignificanceResult, ToysError> {
     let ToySignificanceSettings { poi, tolerance, max_toys, seed, aux } = settings;
     let test = HypotestSettings { test_statistic: TestStatistic::Q0, poi, mu: 0.0, n_toys: [max_toys, 0], seed, aux };
+    require_inside(&domain_and_start(problem.model, problem.options).0, poi, test.mu)?;
     let hypotest = ToyHypotest::new(problem.model, problem.likelihood, problem.options, test)?;
     let (mut values, mut n_failed, mut n_toys) = (Vec::new(), 0, 0);
     let mut is_complete = true;

@@ -9,7 +9,8 @@ use ns_core::spec::ParameterConfig;
 use ns_inference::monitor::{Monitor, NoMonitor};
 use ns_inference::normal::upper_tail;
 use ns_inference::toys::{
-    AuxTreatment, Coverage, CoverageMethod, CoveragePoint, CoverageSettings, CoverageVerdict, ToyRun, coverage,
+    AuxTreatment, Coverage, CoverageMethod, CoveragePoint, CoverageSettings, CoverageVerdict, ToyRun, ToysError,
+    coverage,
 };
 use ns_inference::{FitOptions, Problem};
 use ns_testkit::small::{self, region, sample};
@@ -244,6 +245,15 @@ fn coverages_do_not_depend_on_threads_and_batches() {
         let among = one.points.iter().filter(|point| point.method == method).cloned();
         assert_eq!(alone.points, among.collect::<Vec<CoveragePoint>>());
     }
+}
+
+#[test]
+fn true_values_are_in_the_range_of_the_parameter() {
+    let model = counting(1.0, Counts::BACKGROUND, 4.0);
+    let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
+    let wanted = CoverageSettings { poi: model.poi().expect("mu"), ..settings(&[1.0, -1.0], 0.9, 10) };
+    let found = coverage(&mut Problem::new(&model, &mut likelihood, &options), &wanted, &threads(1));
+    assert_eq!(found, Err(ToysError::Outside { mu: -1.0, range: [0.0, 100.0] }));
 }
 
 /// Cancels once half of the toys are done.

@@ -11,7 +11,7 @@ use ns_inference::normal::significance;
 use ns_inference::test_statistic::TestStatistic;
 use ns_inference::toys::{
     AuxTreatment, LimitCriterion, ToyLimit, ToyLimitSettings, ToyRun, ToySignificanceResult, ToySignificanceSettings,
-    toy_limit, toy_significance,
+    ToysError, toy_limit, toy_significance,
 };
 use ns_inference::{FitOptions, Problem};
 use ns_testkit::formulas::declared;
@@ -202,6 +202,17 @@ fn significances_of_counts_match_exact_sums() {
         let (z, error) = (found.z_observed.expect("some toys exceed"), found.z_observed_error.expect("its error"));
         assert!((z - significance(exact)).abs() < 4.0 * error && found.z_observed_lower < z, "{found:?}");
     }
+}
+
+#[test]
+fn the_background_is_in_the_range_of_the_parameter() {
+    let samples = vec![sample("signal", &[5.0], &[("mu", NormFactor)]), sample("background", &[3.0], &[])];
+    let model = small::model(vec![region("channel", samples, &[9.0])], vec![declared("mu", 1.0, [0.5, 5.0])]);
+    let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
+    let (poi, aux) = (model.poi().expect("mu"), AuxTreatment::Fluctuated);
+    let settings = ToySignificanceSettings { poi, tolerance: 0.05, max_toys: 100, seed: 2, aux };
+    let found = toy_significance(&mut Problem::new(&model, &mut likelihood, &options), settings, &threads(1));
+    assert_eq!(found, Err(ToysError::Outside { mu: 0.0, range: [0.5, 5.0] }));
 }
 
 #[test]

@@ -11,7 +11,7 @@ mod count;
 mod decide;
 mod inner;
 
-use super::hypotest::ToysError;
+use super::hypotest::{ToysError, require_inside};
 use super::jobs::Unfinished;
 use super::pilot::toy_search;
 use super::point::Hypothesis;
@@ -161,8 +161,8 @@ pub struct Coverage {
 /// Determines the coverage of intervals by toys.
 ///
 /// # Errors
-/// If a fit to the data does not converge or ends where no toys can be thrown, or if the
-/// accelerator fails.
+/// If a true value is outside the range of the parameter of interest, if a fit to the data does not
+/// converge or ends where no toys can be thrown, or if the accelerator fails.
 pub fn coverage<L: DataLikelihood + Clone + Sync>(
     problem: &mut Problem<'_, L>,
     settings: &CoverageSettings,
@@ -176,6 +176,7 @@ pub fn coverage<L: DataLikelihood + Clone + Sync>(
     }
     let mut hypotheses = Vec::with_capacity(settings.true_values.len());
     for value in &settings.true_values {
+        require_inside(profiler.domain(), settings.poi, *value)?;
         let source = ToySource { seed: settings.seed, ensemble: Ensemble::Coverage, aux: settings.aux };
         hypotheses.push(Hypothesis::at_best_fit(&mut profiler, &data, &[(settings.poi, *value)], source)?.0);
     }
