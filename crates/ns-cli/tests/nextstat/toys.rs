@@ -79,7 +79,7 @@ fn coverages_say_whether_intervals_may_be_used() {
 fn coverages_do_not_depend_on_threads() {
     let with = |threads| {
         let base = ["coverage", "simple.json", "--true", "0.5", "--n-toys", "300", "--max-inner-toys", "50"];
-        examples(&[&base[..], &["--method", "minos,fc,cls,hessian", "--threads", threads]].concat()).stdout
+        examples(&[&base[..], &["--method", "minos,fc,cls,hessian", "--threads", threads]].concat()).result()
     };
     assert_eq!(with("1"), with("3"));
 }

@@ -44,8 +44,7 @@ pub struct CoveragePoint {
     pub coverage_error: Option<f64>,
     /// Its Clopper-Pearson interval at 95 % confidence level.
     pub coverage_bounds: Option<[f64; 2]>,
-    /// Its range over all possible results of failed and undecided toys; absent if there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Its range over all possible results of failed and undecided toys; `None` if there is none.
     pub coverage_range: Option<[f64; 2]>,
     /// How many standard errors it is above the confidence level: of a fraction whose expectation
     /// is the confidence level.
