@@ -118,6 +118,66 @@ pub(super) fn contours(place: &Place<'_>) -> Result<Contents, TableError> {
     Ok(Contents { caption: format!("Contours of {x} and {y}."), columns, rows, is_matrix: false })
 }
 
+/// Returns the vertices of the contours of a region by toys.
+pub(super) fn region(place: &Place<'_>) -> Result<Contents, TableError> {
+    let [x, y] = axes(place)?;
+    let columns = vec![
+        Column::new("cl", "confidence level", ColumnKind::Number(4)),
+        Column::new("contour", "contour", ColumnKind::Number(8)),
+        coordinate(x),
+        coordinate(y),
+    ];
+    let mut rows: Vec<Row> = Vec::new();
+    for level in place.member("contours")?.items()? {
+        let (first, cl) = (rows.len(), level.number_of("cl")?);
+        for (number, contour) in level.member("contours")?.items()?.iter().enumerate() {
+            for vertex in contour.member("vertices")?.items()? {
+                let [x, y] = pair(&vertex)?;
+                rows.push(Row::new(vec![Cell::number(cl), Cell::Number((number + 1) as f64), x, y]));
+            }
+        }
+        if let Some(row) = rows.get_mut(first) {
+            row.has_rule = first > 0;
+        }
+    }
+    Ok(Contents { caption: format!("Contours of {x} and {y}, by toys."), columns, rows, is_matrix: false })
+}
+
+/// Returns the points of the grid of a region by toys, with their p-values.
+pub(super) fn region_points(place: &Place<'_>) -> Result<Contents, TableError> {
+    let [x, y] = axes(place)?;
+    let columns = vec![
+        coordinate(x),
+        coordinate(y),
+        Column::new("t", "t", DIGITS),
+        Column::new("p_value", "p-value", ColumnKind::Measured),
+        Column::new("n_toys", "toys", ColumnKind::Number(12)),
+    ];
+    let mut rows = Vec::new();
+    for point in place.member("points")?.items()? {
+        let [x, y] = pair(&point.member("values")?)?;
+        let tested = point.get("p_value").filter(|tested| !tested.value.is_null());
+        let [p_value, n_toys] = match tested {
+            Some(tested) => [
+                Cell::measured(tested.number_of("value")?, tested.number_of("error")?),
+                Cell::number(tested.number_of("n_converged")?),
+            ],
+            None => [Cell::Empty, Cell::Empty],
+        };
+        rows.push(Row::new(vec![x, y, Cell::number(point.number_of("t")?), p_value, n_toys]));
+    }
+    let caption = format!("p-values of {x} and {y}, by toys.");
+    Ok(Contents { caption, columns, rows, is_matrix: false })
+}
+
+/// Returns the two coordinates of a vertex or of a point.
+fn pair(vertex: &Place<'_>) -> Result<[Cell; 2], TableError> {
+    match vertex.items()?.as_slice() {
+        [x, y] => Ok([Cell::number(x.number()?), Cell::number(y.number()?)]),
+        _ => Err(vertex.bad("a list of 2")),
+    }
+}
+
 /// Returns what cuts a contour off, as words.
 fn cut_text(cut: &Place<'_>) -> String {
     match cut.value.as_str() {
@@ -164,12 +224,8 @@ pub(super) fn exclusion(exclusion: &Place<'_>, data: &str) -> Result<Contents, T
         let first = rows.len();
         for (number, contour) in curve.member("contours")?.items()?.iter().enumerate() {
             for vertex in contour.member("vertices")?.items()? {
-                let place = [vertex.items()?.first().cloned(), vertex.items()?.get(1).cloned()];
-                let mut cells = vec![Cell::Text(name.to_owned()), Cell::Number((number + 1) as f64)];
-                for number in place {
-                    cells.push(Cell::number(number.ok_or_else(|| vertex.bad("a list of 2"))?.number()?));
-                }
-                rows.push(Row::new(cells));
+                let [x, y] = pair(&vertex)?;
+                rows.push(Row::new(vec![Cell::Text(name.to_owned()), Cell::Number((number + 1) as f64), x, y]));
             }
         }
         if let Some(row) = rows.get_mut(first) {

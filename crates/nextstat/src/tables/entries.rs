@@ -26,7 +26,10 @@ pub(super) struct Entries<'a> {
 
 /// The kinds of results that are told by a key. A result has several of them, so the first in this
 /// list decides.
-const KINDS: [(&str, &str); 14] = [
+const KINDS: [(&str, &str); 15] = [
+    ("left_out", "exclusion"),
+    ("max_failed_fraction", "coverage"),
+    ("points", "region"),
     ("ranking", "ranking"),
     ("tail_probabilities", "hypotest-toys"),
     ("CLs_obs", "hypotest"),
@@ -39,8 +42,6 @@ const KINDS: [(&str, &str); 14] = [
     ("unmatched", "comparison"),
     ("thrown_at", "toys"),
     ("data_sets", "fits"),
-    ("left_out", "exclusion"),
-    ("max_failed_fraction", "coverage"),
 ];
 
 impl<'a> Entries<'a> {

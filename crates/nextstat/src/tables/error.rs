@@ -68,7 +68,7 @@ impl Hint for TableError {
             ),
             Self::NoTables { .. } => Some(
                 "there are tables of fit, report, yields, ranking, limit, hypotest, hypotest-toys, significance, scan, \
-                 contours, gof, toys, fits, exclusion and coverage"
+                 contours, gof, toys, fits, exclusion, coverage and region"
                     .to_owned(),
             ),
             Self::NoSuchTable { name, known } => Some(match ns_core::similar_name(name, known.iter().copied()) {

@@ -22,6 +22,7 @@
 //! | `fits` | `parameters`, `data_sets`, `correlation` |
 //! | `exclusion` | `points`, `contours` |
 //! | `coverage` | `coverage` |
+//! | `region` | `contours`, `points` |
 //! | `every-patch`, `every-poi` | those of their results, with a row for each patch and parameter |
 //!
 //! Numbers of a fit that did not converge are left out.

@@ -85,6 +85,7 @@ pub(super) fn names(kind: &str) -> &'static [&'static str] {
         "hypotest-toys" => &["tests", "p_values"],
         "exclusion" => &["points", "contours"],
         "coverage" => &["coverage"],
+        "region" => &["contours", "points"],
         "toys" => &["toys"],
         "fits" => &["parameters", "data_sets", "correlation"],
         _ => &[],
@@ -139,6 +140,7 @@ fn of_one<'a>(root: &Place<'a>, kind: &str, result: Place<'a>) -> Vec<(&'static 
         "scan" if one_parameter => &[("scan", curves::scan), ("intervals", curves::intervals)],
         "scan" => &[("scan", curves::scan), ("contours", curves::contours)],
         "contours" => &[("contours", curves::contours)],
+        "region" => &[("contours", curves::region), ("points", curves::region_points)],
         "exclusion" => {
             let (other, of_data) = (result.clone(), data.clone());
             return vec![

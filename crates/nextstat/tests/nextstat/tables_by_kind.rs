@@ -1,8 +1,10 @@
 //! Tables of studies of a fit: its goodness, scans, contours, toys, data sets and exclusion planes.
 
+use nextstat::coverage::CoverageRequest;
 use nextstat::curves::{AxisRequest, ContourLevels, ScanRequest};
 use nextstat::goodness::GoodnessRequest;
 use nextstat::hypothesis::SignificanceRequest;
+use nextstat::intervals::RegionRequest;
 use nextstat::tables::TableFormat;
 use nextstat::{Analysis, NoMonitor, Settings};
 use ns_inference::scan::ScanValues;
@@ -149,6 +151,36 @@ fn an_exclusion_has_its_signals_and_its_contours() {
     assert_eq!(column(&document, "points", "expected_plus_1"), ["0.1"]);
     let vertices = column(&document, "contours", "m_2");
     assert_eq!((vertices.len(), &vertices[1]), (12, &"150.0".to_owned()));
+}
+
+#[test]
+fn a_coverage_has_a_row_for_each_value_and_method() {
+    let analysis = Analysis::new(&example("simple"), &Settings::default()).expect("settings");
+    let request = CoverageRequest { n_toys: 40, ..CoverageRequest::new(vec![0.0, 1.0]) };
+    let document = analysis.coverage(&request, &NoMonitor).expect("a coverage").document();
+    let names = column(&document, "coverage", "method");
+    assert_eq!(names, ["hessian", "minos", "cls", "hessian", "minos", "cls"]);
+    assert_eq!(column(&document, "coverage", "true_value"), ["0.0", "0.0", "0.0", "1.0", "1.0", "1.0"]);
+    let found = column(&document, "coverage", "coverage")[4].parse::<f64>().ok();
+    assert_eq!(found, document["points"][4]["coverage"].as_f64());
+}
+
+#[test]
+fn a_region_has_its_vertices_and_its_points() {
+    let analysis = Analysis::new(&example("shapes"), &Settings::default()).expect("settings");
+    let axes = [("mu", [0.0, 1.5, 3.0, 4.5]), ("norm_ttbar", [0.7, 0.9, 1.1, 1.3])];
+    let axes = axes.map(|(name, values)| (name.to_owned(), values.to_vec()));
+    let request = RegionRequest { tolerance: 0.5, ..RegionRequest::new(axes) };
+    let document = analysis.region(&request, &NoMonitor).expect("a region").document();
+    let contours = document["contours"].as_array().expect("contours").iter();
+    let parts = contours.flat_map(|level| level["contours"].as_array().expect("parts"));
+    let vertices: Vec<&Value> = parts.flat_map(|part| part["vertices"].as_array().expect("vertices")).collect();
+    let mu: Vec<Option<f64>> = column(&document, "contours", "mu").iter().map(|text| text.parse().ok()).collect();
+    assert!(!mu.is_empty());
+    assert_eq!(mu, vertices.iter().map(|vertex| vertex[0].as_f64()).collect::<Vec<_>>());
+    let p_values = column(&document, "points", "p_value");
+    assert_eq!(p_values.len(), 16);
+    assert_eq!(p_values[5].parse::<f64>().ok(), document["points"][5]["p_value"]["value"].as_f64());
 }
 
 #[test]

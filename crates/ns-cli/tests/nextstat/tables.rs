@@ -12,6 +12,10 @@ const CONTOUR: [&str; 12] = [
     "scan", "shapes.json", "--parameter", "mu", "--parameter", "lumi", "--points", "3", "--contour", "0.68",
     "--contour-points", "8",
 ];
+#[rustfmt::skip]
+const REGION: [&str; 8] = [
+    "interval", "shapes.json", "--grid", "mu=0:4:4", "--grid", "norm_ttbar=0.7:1.3:4", "--tolerance", "0.5",
+];
 
 #[test]
 fn a_stored_result_has_the_table_that_the_verb_writes() {
@@ -35,6 +39,8 @@ fn a_stored_result_has_the_table_that_the_verb_writes() {
         (&["hypotest-toys", "simple.json", "--n-toys", "50"], "tests"),
         (&["hypotest-toys", "simple.json", "--n-toys", "50"], "p_values"),
         (&["coverage", "simple.json", "--true", "0,1", "--n-toys", "50"], "coverage"),
+        (&REGION, "contours"),
+        (&REGION, "points"),
         (
             &["coverage", "shapes.json", "--poi", "mu", "--poi", "norm_ttbar", "--true", "1", "--n-toys", "9"],
             "coverage",
