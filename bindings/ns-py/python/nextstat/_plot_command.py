@@ -37,7 +37,7 @@ FIGURES = {
     "correlation": Kind(("fit", "report")),
     "ranking": Kind(("ranking",)),
     "scan": Kind(("scan",)),
-    "contours": Kind(("contours",)),
+    "contours": Kind(("contours", "region")),
     "data_mc": Kind(("yields", "report")),
     "regions": Kind(("yields", "report")),
     "toys": Kind(("hypotest-toys",)),

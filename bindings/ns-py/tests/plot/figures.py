@@ -70,6 +70,12 @@ def contours():
 
 
 @cache
+def region():
+    grid = {"mu": [0.0, 0.7, 1.4, 2.1, 2.8, 3.5], "norm_ttbar": [0.7, 0.85, 1.0, 1.15, 1.3]}
+    return nextstat.region(shapes(), grid, tolerance=0.3, seed=1)
+
+
+@cache
 def toys():
     return nextstat.hypotest_toys(nextstat.load_workspace(EXAMPLES / "simple.json"), 2.0, n_toys=2000, seed=1)
 

@@ -92,6 +92,26 @@ def test_contours_are_closed_at_the_points_of_the_result():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["68 %", "95 %", "Best fit"]
 
 
+def test_regions_by_toys_have_their_rings_and_contours():
+    result = made.region()
+    ax = plot.contours(result)
+    rings = [ring for contour in result.contours for ring in contour["region"]]
+    thin = [line for line in ax.lines if line.get_linewidth() < 1]
+    for line, ring in zip(thin, rings, strict=True):
+        drawn = line.get_xydata().tolist()
+        assert drawn[0] == drawn[-1] and drawn[: len(ring)] == [list(vertex) for vertex in ring]
+    thick = [line for line in ax.lines if line.get_linewidth() > 1.5 and line.get_marker() != "*"]
+    for line, contour in zip(thick, result.contours, strict=True):
+        drawn = {tuple(vertex) for vertex in line.get_xydata() if not numpy.isnan(vertex).any()}
+        assert drawn == {tuple(vertex) for part in contour["contours"] for vertex in part["vertices"]}
+    # The 95 % region ends at mu = 0, where the grid does: its ring has this side, its contour not.
+    assert any(part["ends_at_edge"] for part in result.contours[1]["contours"])
+    [star] = [line for line in ax.lines if line.get_marker() == "*"]
+    assert star.get_xydata().tolist() == [list(result.bestfit)]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["68 %", "95 %", "Best fit"]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("mu", "norm_ttbar")
+
+
 def test_toys_are_densities_with_the_p_values_beside_them():
     result = made.toys()
     ax = plot.toys(result, bins=30)
@@ -157,7 +177,7 @@ WRONG = {
         ValueError,
         "`result` has no contour with points to draw",
     ),
-    "contours of a fit": (lambda: plot.contours(made.fit()), TypeError, "`result` must be a `ContourResult` or `ScanResult`, not a `FitResult`"),
+    "contours of a fit": (lambda: plot.contours(made.fit()), TypeError, "`result` must be a `ContourResult`, `ScanResult` or `RegionResult`, not a `FitResult`"),
     "a scan of contours": (lambda: plot.scan(made.contours()), TypeError, "`result` must be a `ScanResult`"),
     "levels of a scan": (lambda: plot.scan(made.scan(), levels=[68]), ValueError, "`levels` has probabilities between 0 and 1"),
     "no bins": (lambda: plot.toys(made.toys(), bins=0), ValueError, "`bins` is 0, and must be at least 1"),
