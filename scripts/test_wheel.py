@@ -43,9 +43,10 @@ def main():
     pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     if arguments.build:
         # By what pyproject.toml names as its builder. For tests with the emulation of a GPU, which
-        # needs POSIX, and in the profile of the Rust tests, which has compiled the dependencies.
+        # needs POSIX, and with the profile and features of the Rust tests, which have compiled the
+        # crates.
         profile = "" if arguments.no_tests else " --profile dev"
-        features = "" if arguments.no_tests or os.name == "nt" else " --features emulated"
+        features = "" if arguments.no_tests or os.name == "nt" else " --features tests"
         environment = {**os.environ, "MATURIN_PEP517_ARGS": os.environ.get("MATURIN_PEP517_ARGS", "--locked") + profile + features}
         subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", arguments.folder, PACKAGE], check=True, env=environment)
     # `dist` has wheels for other processors, too.

@@ -1,6 +1,8 @@
 """The crates depend on each other as the table of docs/architecture.md says: downwards only."""
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -63,3 +65,20 @@ def test_rows_list_the_dependencies(crates, rows):
             checked += 1
             assert _dependencies(crates[row], names) == set(re.findall(r"`([\w-]+)`", depends)), row
     assert checked >= 10
+
+
+def test_the_wheel_for_tests_shares_the_crates_of_the_rust_tests():
+    """With other features of one dependency, every crate above it would be compiled twice."""
+    if shutil.which("cargo") is None:
+        pytest.skip("there is no cargo")
+
+    def crates(*arguments):
+        form = ["--locked", "--offline", "--prefix", "none", "--format", "{p} [{f}]"]
+        done = subprocess.run(["cargo", "tree", *form, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            pytest.skip(f"cargo has not downloaded every crate: {done.stderr.strip().splitlines()[-1]}")
+        return {line.removesuffix(" (*)") for line in done.stdout.splitlines() if line}
+
+    of_wheel = crates("--package", "ns-py", "--features", "ns-py/tests,pyo3/abi3-py310", "--edges", "normal,build")
+    own = of_wheel - crates("--workspace", "--edges", "normal,build,dev")
+    assert [line.split()[0] for line in sorted(own)] == ["ns-py"]
