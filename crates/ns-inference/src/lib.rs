@@ -25,6 +25,7 @@
 //! | [`search`], [`profile`] | the lowest of several minima, free and with parameters fixed |
 //! | [`minos`], [`mod@scan`], [`contour`], [`mod@ranking`] | intervals, profiles, confidence regions, impacts |
 //! | [`test_statistic`], [`asymptotic`], [`mod@hypotest`], [`mod@limit`] | profile-likelihood-ratio tests, upper limits |
+//! | [`global_significance`] | the largest of many local significances, and how it is distributed |
 //! | [`toys`], [`random`] | pseudo-experiments, their fits and p-values |
 //! | [`data_sets`], [`bootstrap`], [`replicas`] | fits of many data sets, bootstrap replicas, moments over replicas |
 //! | [`gof`], [`mod@pulls`], [`yields`], [`propagate`] | goodness of fit, pulls, yields with uncertainties |
@@ -75,6 +76,7 @@ pub mod data_sets;
 pub mod degeneracy;
 pub mod differentiable;
 pub mod fit;
+pub mod global_significance;
 pub mod gof;
 pub mod hessian;
 pub mod hypotest;

@@ -13,7 +13,7 @@ mod small;
 
 pub use arrowhead::ArrowheadFactor;
 pub use gauss_newton::GaussNewtonFactor;
-pub use rank::{inverse_form, is_positive_semidefinite, rank};
+pub use rank::{inverse_form, is_positive_semidefinite, rank, scaled_factor};
 pub use rows::{SparseRows, WhitenedRows};
 pub(crate) use small::{factor_small, lower_small, upper_small};
 

@@ -13,13 +13,25 @@ use super::cholesky::DenseCholesky;
 /// ```
 #[must_use]
 pub fn rank(matrix: &[f64], n: usize, tolerance: f64) -> usize {
+    scaled_factor(matrix, n, tolerance).len()
+}
+
+/// Returns the columns (n each) of L, where L Lᵀ is `matrix` (n × n) scaled to unit diagonal, up to
+/// pivots of `tolerance`: as many as its rank.
+///
+/// ```
+/// use ns_inference::linear::scaled_factor;
+/// assert_eq!(scaled_factor(&[4.0, -2.0, -2.0, 1.0], 2, 1e-12), [[-1.0, 1.0]]);
+/// ```
+#[must_use]
+pub fn scaled_factor(matrix: &[f64], n: usize, tolerance: f64) -> Vec<Vec<f64>> {
     let scale: Vec<f64> = (0..n).map(|i| 1.0 / matrix[i * n + i].max(f64::MIN_POSITIVE).sqrt()).collect();
     let is_felt = |i: usize| matrix[i * n + i] > 0.0;
     let mut rest: Vec<f64> = (0..n).map(|i| f64::from(is_felt(i))).collect();
     let mut done: Vec<Vec<f64>> = Vec::new();
     loop {
         let Some(pivot) = (0..n).max_by(|&a, &b| rest[a].total_cmp(&rest[b])).filter(|&p| rest[p] > tolerance) else {
-            return done.len();
+            return done;
         };
         let root = rest[pivot].sqrt();
         let entry = |i: usize| {

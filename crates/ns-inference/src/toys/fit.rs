@@ -80,7 +80,8 @@ impl ToyFitter<'_> {
         let mut data = Data::default();
         let mut one = |toy| {
             let Some((fitted, accelerator)) = prefit.of(toy).zip(accelerator) else {
-                refit(&mut profiler, self.sampler, toy, &mut data, search);
+                self.sampler.throw(toy, &mut data);
+                refit(&mut profiler, self.sampler, &data, search);
                 return self.result(&mut profiler, toy);
             };
             if !refit_from(&mut profiler, accelerator, fitted) {
@@ -116,15 +117,13 @@ impl ToyFitter<'_> {
     }
 }
 
-/// Throws the toy with index `toy`, and finds its free minimum with the strategy `search`.
+/// Finds the free minimum of `data`, a toy of `sampler`, with the strategy `search`.
 pub(super) fn refit<L: DataLikelihood>(
     profiler: &mut Profiler<'_, L>,
     sampler: &ToySampler,
-    toy: u64,
-    data: &mut Data,
+    data: &Data,
     search: ToySearch,
 ) {
-    sampler.throw(toy, data);
     profiler.likelihood().set_data(data);
     let starts = sampler.starts(data);
     profiler.refit(&starts.each_ref().map(Vec::as_slice)[..search.n_starts]);

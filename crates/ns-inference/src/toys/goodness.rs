@@ -59,7 +59,8 @@ pub fn goodness_toys<L: DataLikelihood + Clone + Sync>(
                 refit_from(&mut profiler, accelerator, fitted);
                 data.clone_from(fitted.data);
             } else {
-                refit(&mut profiler, sampler, toy, &mut data, search);
+                sampler.throw(toy, &mut data);
+                refit(&mut profiler, sampler, &data, search);
             }
             let best = profiler.best();
             best.converged().then(|| saturated_deviance(model, &data, &best.params, &domain.fixed))

@@ -22,6 +22,7 @@ mod point;
 mod prefit;
 mod region;
 mod run;
+mod search;
 mod significance;
 mod tested_points;
 mod throw;
@@ -39,6 +40,7 @@ pub use number::{InvalidToyCount, MOST_TOYS, number_of_toys};
 pub use p_value::{HypotestToys, ObservedStatistic, StatisticSamples, ToyPValue, ToySignificance};
 pub use region::{RegionPoint, RegionSettings, ToyRegion, region};
 pub use run::{RunStatus, ToyRun};
+pub use search::SearchSignal;
 pub use significance::{ToySignificanceResult, ToySignificanceSettings, toy_significance};
 pub use throw::{AuxTreatment, Ensemble, ToySampler, ToySource};
 

@@ -103,7 +103,19 @@ impl PointTest<'_> {
         toy: u64,
         search: ToySearch,
     ) -> EvaluatedStatistic {
-        refit(profiler, &hypothesis.sampler, toy, data, search);
+        hypothesis.sampler.throw(toy, data);
+        self.test_data(profiler, data, hypothesis, search)
+    }
+
+    /// Fits and tests `data`, which were thrown near the parameters of `hypothesis`.
+    pub(super) fn test_data<L: DataLikelihood>(
+        &self,
+        profiler: &mut Profiler<'_, L>,
+        data: &Data,
+        hypothesis: &Hypothesis,
+        search: ToySearch,
+    ) -> EvaluatedStatistic {
+        refit(profiler, &hypothesis.sampler, data, search);
         let predicted = self.predict(hypothesis, &profiler.best().params);
         let conditional = profiler.at_from(self.values, &[predicted]);
         self.finish(profiler, hypothesis, conditional)

@@ -45,6 +45,10 @@ pub enum Ensemble {
     Coverage = 5,
     /// Toys that one of those is compared with.
     Inner = 6,
+    /// Toys of the background of a search.
+    Search = 7,
+    /// Samples of the local significances of a search.
+    Field = 8,
 }
 
 /// The random numbers of toys, and what is drawn with them.

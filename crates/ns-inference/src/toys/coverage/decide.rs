@@ -133,7 +133,8 @@ impl<'a> ToyDecider<'a> {
                 None
             }
             (false, None) => {
-                refit(profiler, &hypothesis.sampler, unit, data, search);
+                hypothesis.sampler.throw(unit, data);
+                refit(profiler, &hypothesis.sampler, data, search);
                 None
             }
         };
