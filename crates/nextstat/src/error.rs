@@ -5,9 +5,11 @@
 
 mod conversion;
 mod names;
+mod search;
 mod settings;
 
 pub use names::{Face, NeedsPoi, Procedure, Setting};
+pub use search::SearchError;
 pub use settings::{AtProblem, NotThisMinimum, SettingsError, ValuesProblem};
 
 use crate::data_sets::DataSetsError;
@@ -93,6 +95,9 @@ pub enum Error {
         /// The warnings of the fit.
         warnings: Vec<String>,
     },
+    /// A search without a result.
+    #[error(transparent)]
+    Search(#[from] SearchError),
     /// A device that is not available, or not with this model.
     #[error(transparent)]
     Device(#[from] AccelError),
@@ -155,6 +160,7 @@ impl Hint for Error {
             Self::SampleGroup(SampleGroupError::Twice(twice)) => SettingsError::TwoGroups(twice.clone()).hint(face),
             Self::SampleGroup(error) => error.hint(),
             Self::Device(error) => error.hint(),
+            Self::Search(error) => error.hint(),
             Self::StoredFit(error) => error.hint().map(str::to_owned),
             Self::TooLarge(_) if face == Face::Command => Some(
                 "remove parts of the workspace with `nextstat prune`; `nextstat evaluate` does not need these matrices"

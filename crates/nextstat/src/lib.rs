@@ -116,6 +116,7 @@ pub mod replicas;
 pub mod sample_groups;
 pub mod schema;
 pub mod settings;
+pub mod signal_search;
 pub mod stored;
 mod stored_point;
 pub mod tables;

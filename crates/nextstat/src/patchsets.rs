@@ -193,7 +193,7 @@ impl SignalGrid {
         self.with_patchset(analysis.map(|analysis| analysis.provenance_of(self.workspace_provenance())).as_ref())
     }
 
-    fn with_patchset(&self, of_patch: Option<&Provenance>) -> Value {
+    pub(crate) fn with_patchset(&self, of_patch: Option<&Provenance>) -> Value {
         let mut document = match of_patch {
             Some(provenance) => to_document(provenance),
             None => json!({"nextstat_version": VERSION, "workspace": to_document(&self.workspace_provenance())}),
@@ -205,7 +205,7 @@ impl SignalGrid {
         document
     }
 
-    fn workspace_provenance(&self) -> WorkspaceProvenance {
+    pub(crate) fn workspace_provenance(&self) -> WorkspaceProvenance {
         let file = self.files.workspace.clone();
         WorkspaceProvenance {
             digest: self.sha256.clone(),

@@ -48,6 +48,7 @@ schemas! {
     "coverage": 1,
     "limit-toys": 1,
     "significance-toys": 1,
+    "search": 1,
     "fits": 1,
     "every-patch": 1,
     "every-poi": 1,

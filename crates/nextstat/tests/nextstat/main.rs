@@ -11,6 +11,7 @@ mod masks;
 mod numbers;
 mod pois;
 mod settings;
+mod signal_search;
 mod stored;
 mod tables;
 mod tables_by_kind;
