@@ -213,6 +213,46 @@ def plane():
     }
 
 
+def bump_hunt():
+    """A falling spectrum of 30 bins, with fluctuations and a small bump."""
+    places = [110.0 + 20.0 * bin for bin in range(30)]
+    falling = [round(900.0 * math.exp(-(x - 100.0) / 150.0), 2) for x in places]
+    tilt = {"lo_data": [round(y * (1.0 - 0.0002 * (x - 400.0)), 2) for x, y in zip(places, falling)],
+            "hi_data": [round(y * (1.0 + 0.0002 * (x - 400.0)), 2) for x, y in zip(places, falling)]}
+    # Fluctuations without a random generator, so that every version of Python makes the same.
+    fluctuations = [1.1 * math.sin(7.0 * bin * bin + 1.0) for bin in range(30)]
+    counts = [round(y + f * math.sqrt(y) + 32.0 * math.exp(-0.5 * ((x - 390.0) / 25.0) ** 2))
+              for x, y, f in zip(places, falling, fluctuations)]
+    background = sample("background", falling, modifier("norm", "normfactor"), modifier("tilt", "histosys", tilt))
+    return {
+        "channels": [{"name": "spectrum", "samples": [background]}],
+        "observations": [{"name": "spectrum", "data": [float(n) for n in counts]}],
+        "measurements": [{"name": "search", "config": {"poi": "mu", "parameters": [{"name": "mu", "bounds": [[0.0, 20.0]]}]}}],
+        "version": "1.0.0",
+    }
+
+
+def bumps():
+    """Peaks at 24 masses for the spectrum of `bump_hunt`."""
+
+    def patch(mass):
+        peak = [round(20.0 * math.exp(-0.5 * ((110.0 + 20.0 * bin - mass) / 25.0) ** 2), 3) for bin in range(30)]
+        added = sample("signal", peak, modifier("mu", "normfactor"))
+        operation = {"op": "add", "path": "/channels/0/samples/-", "value": added}
+        return {"metadata": {"name": f"peak_{mass}", "values": [mass]}, "patch": [operation]}
+
+    return {
+        "metadata": {
+            "description": "Peaks at 24 masses",
+            "digests": {"sha256": digest(bump_hunt())},
+            "labels": ["mass"],
+            "references": {"hepdata": "ins0000000"},
+        },
+        "patches": [patch(mass) for mass in range(150, 630, 20)],
+        "version": "1.0.0",
+    }
+
+
 def text(value, indent=0, width=110):
     """JSON in which whatever fits on a line stays on one."""
     flat = json.dumps(value)
@@ -232,6 +272,8 @@ def main():
         "signal": add_signal(),
         "signals": patch_set(),
         "plane": plane(),
+        "spectrum": bump_hunt(),
+        "bumps": bumps(),
         "eft": eft(),
         "points": [[1.0, 1.0, 1.0], [0.0, 1.1, 0.9]],
     }

@@ -37,6 +37,7 @@ mod rename;
 mod report;
 mod scan;
 mod schema;
+mod search;
 mod significance;
 mod sort;
 mod table;
@@ -142,6 +143,9 @@ verbs! {
     Exclusion: exclusion::ExclusionArgs,
     /// Compute the significance of a discovery, observed and expected
     Significance: significance::SignificanceArgs,
+    /// Search for every signal of a patch set: local significances, and the global significance of
+    /// the largest
+    Search: search::SearchArgs,
     /// Write a table of a stored result as LaTeX, CSV or Markdown
     Table: table::TableArgs,
     /// Throw toys from a model and fit each of them

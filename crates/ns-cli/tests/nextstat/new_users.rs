@@ -45,6 +45,7 @@ fn each_usual_question_has_a_verb() {
         "limit",
         "exclusion",
         "significance",
+        "search",
         "table",
         "toys",
         "hypotest-toys",

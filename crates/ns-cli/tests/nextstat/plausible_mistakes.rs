@@ -66,6 +66,12 @@ const MISTAKES: &[Mistake] = &[
         2,
         &["`--grid` sets `mu` to -1, outside its range, 0 to 20", "hint: `--bounds mu=LO:HI` sets another range"],
     ),
+    ("search background.json", 2, &["--patchset"]),
+    ("search background.json --patchset signals.json --along mas", 2, &["has no label `mas`", "its labels are `mass`"]),
+    ("search background.json --patchset plane.json --along m_lsp", 2, &["are not numbers that differ between all"]),
+    ("search background.json --patchset signals.json --samples 5", 2, &["5 samples are too few"]),
+    ("search background.json --patchset signals.json --toys 0", 2, &["--toys"]),
+    ("search background.json --patchset signals.json --fix Mu=0", 2, &["`Mu`", "did you mean `mu`"]),
     ("coverage simple.json", 2, &["--true <VALUE>"]),
     ("coverage simple.json --true 0,nan", 2, &["invalid value 'nan' for '--true"]),
     (

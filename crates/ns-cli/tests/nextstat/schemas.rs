@@ -80,6 +80,8 @@ const RUNS: &[&[&str]] = &[
     &["coverage", "simple.json", "--true", "1", "--n-toys", "20", "--method", "fc", "--max-inner-toys", "40"],
     &["coverage", "shapes.json", "--poi", "mu", "--poi", "norm_ttbar", "--true", "1", "--n-toys", "20"],
     &["hypotest", "background.json", "--patchset", "signals.json", "--every-patch"],
+    &["search", "background.json", "--patchset", "signals.json"],
+    &["search", "background.json", "--patchset", "plane.json", "--toys", "20", "--limits", "--correlations"],
     &["limit", "background.json", "--patchset", "signals.json", "--every-patch"],
     &["evaluate", "simple.json"],
     &["check", "shapes.json"],

@@ -54,6 +54,23 @@ fn intervals_and_limits_by_toys_have_errors() {
 }
 
 #[test]
+fn searches_have_a_global_p_value_beside_the_local_ones() {
+    let base = ["search", "background.json", "--patchset", "plane.json", "--toys", "200", "--limits", "--summary"];
+    let run = examples(&base);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    for part in ["largest local significance", "global p-value by the field", "global p-value by 200 toys", "linear Z"]
+    {
+        assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
+    }
+    let found = run.document();
+    let largest =
+        found["patches"].as_array().expect("patches").iter().filter_map(|patch| patch["result"]["Z_obs"].as_f64());
+    assert_eq!(found["strongest"]["Z_obs"].as_f64(), largest.max_by(f64::total_cmp));
+    assert!(found["field"]["p_value"].as_f64() >= found["strongest"]["p0_obs"].as_f64());
+    assert!(found["patches"][0]["limit"]["observed"].is_number() && found["correlation"].is_null());
+}
+
+#[test]
 fn coverages_say_whether_intervals_may_be_used() {
     let base = ["coverage", "simple.json", "--true", "0,1", "--true", "2", "--n-toys", "3000", "--seed", "4"];
     let run = examples(&[&base[..], &["--method", "minos", "--method", "cls", "--summary"]].concat());
