@@ -172,6 +172,7 @@ fn coverage_model<'py>(
     wanted: CoverageWanted<'py>,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let CoverageWanted { true_values, methods, cl, n_toys, max_inner_toys, tolerance, is_aux_fixed } = wanted;
     let method = |name: &String| {
         CoverageMethod::named(name).ok_or_else(|| {
             let known = CoverageMethod::ALL.map(|method| format!("`{}`", method.name())).join(", ");
@@ -179,13 +180,13 @@ fn coverage_model<'py>(
         })
     };
     let request = CoverageRequest {
-        true_values: list(&wanted.true_values, "true_values")?,
-        methods: wanted.methods.iter().map(method).collect::<PyResult<_>>()?,
-        cl: wanted.cl,
-        n_toys: wanted.n_toys,
-        max_inner_toys: wanted.max_inner_toys,
-        tolerance: wanted.tolerance,
-        options: ToyOptions { aux: aux(wanted.is_aux_fixed), ..ToyOptions::default() },
+        true_values: list(&true_values, "true_values")?,
+        methods: methods.iter().map(method).collect::<PyResult<_>>()?,
+        cl,
+        n_toys,
+        max_inner_toys,
+        tolerance,
+        options: ToyOptions { aux: aux(is_aux_fixed), ..ToyOptions::default() },
     };
     document(py, model, settings, progress, |analysis, monitor| analysis.coverage(&request, monitor))
 }

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use nextstat::alarm::Alarm;
 use nextstat::exclusion::{Exclusion, ExclusionRequest};
-use nextstat::patchsets::{self, GridFiles, SignalGrid};
+use nextstat::patchsets::{self, GridFiles, GridRequest, SignalGrid};
 use nextstat::schema;
+use nextstat::signal_search::SearchRequest;
 use nextstat::{Analysis, Face, Hint};
 use ns_core::summary::summarize;
+use ns_inference::parallel::{ExecutionContext, all_threads};
 use ns_translate::digest::{DigestAlgorithm, digest};
 use ns_translate::patch::{self, Patch};
 use ns_translate::patchset::{PatchEntry, PatchSet, PatchSetError};
@@ -28,7 +30,8 @@ use crate::convert::fields;
 use crate::error;
 use crate::interrupt::Watch;
 use crate::model::PyModel;
-use crate::settings::{PyProvenance, analysis};
+use crate::settings::{PyProvenance, analysis, of_any_model};
+use crate::watch::{callback, monitored};
 
 /// Returns the digest of a JSON text, as pyhf computes it.
 #[pyfunction]
@@ -271,11 +274,45 @@ impl PyGrid {
         fields(py, &self.0.head(self.entry(py, name)?))
     }
 
+    /// Searches for every signal, as `nextstat.search` says.
+    fn search<'py>(
+        &self,
+        py: Python<'py>,
+        choice: Choice,
+        settings: &Bound<'_, PyDict>,
+        wanted: SearchWanted,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let SearchWanted { toys, samples, limits, correlations, along } = wanted;
+        let search = SearchRequest { n_samples: samples, n_toys: toys, limits, correlations, label: along };
+        let (options, settings) = ({ choice }.options(py)?, of_any_model(py, settings)?);
+        let request = GridRequest { options: &options, settings: &settings, face: Face::Library };
+        let threads = settings.threads.unwrap_or_else(all_threads);
+        let found = monitored(py, callback(progress).as_ref(), |monitor| {
+            self.0.search(&request, &search, ExecutionContext::new(threads, monitor))
+        })?;
+        let found = found.map_err(|problem| error::library(py, &problem))?;
+        let document = fields(py, &found.document())?;
+        document.set_item("alarm", found.alarm())?;
+        Ok(document)
+    }
+
     /// Returns how the results of the grid were computed; `of_patch` is the provenance of one of
     /// them.
     fn provenance(&self, of_patch: Option<&Bound<'_, PyProvenance>>) -> PyGridProvenance {
         PyGridProvenance { grid: Arc::clone(&self.0), analysis: of_patch.map(|found| found.get().0.clone()) }
     }
+}
+
+/// How to search.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct SearchWanted {
+    toys: u64,
+    samples: usize,
+    limits: bool,
+    correlations: bool,
+    along: Option<String>,
 }
 
 /// How the results of a grid were computed, read when it is asked for.

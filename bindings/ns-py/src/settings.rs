@@ -78,18 +78,27 @@ pub(crate) fn analysis(py: Python<'_>, model: &PyModel, given: &Bound<'_, PyDict
 }
 
 fn read(py: Python<'_>, model: &Model, settings: &Bound<'_, PyDict>) -> PyResult<Settings> {
-    let multi_start = item(settings, "multi_start")?.map(|n| count(py, "multi_start", &n, 0)).transpose()?;
     Ok(Settings {
         data: match item(settings, "data")? {
             None => DataSource::Observed,
             Some(values) => source(model, &values)?,
         },
+        start: item(settings, "init")?.map_or(Ok(Start::Model), |values| start(model, &values))?,
+        ..of_any_model(py, settings)?
+    })
+}
+
+/// Reads the settings that are not values of one model.
+pub(crate) fn of_any_model(py: Python<'_>, settings: &Bound<'_, PyDict>) -> PyResult<Settings> {
+    let multi_start = item(settings, "multi_start")?.map(|n| count(py, "multi_start", &n, 0)).transpose()?;
+    Ok(Settings {
+        data: DataSource::Observed,
         fit_channels: names(settings, "fit_channels")?,
         mask: names(settings, "mask")?,
         blind: blinding(py, settings)?,
         sample_groups: item(settings, "groups")?.map_or(Ok(Vec::new()), |groups| groups.extract())?,
         propagation: propagation(py, settings)?,
-        start: item(settings, "init")?.map_or(Ok(Start::Model), |values| start(model, &values))?,
+        start: Start::Model,
         fixed: FIXED.read(item(settings, "fixed")?, |name, value| {
             number(value, || format!("`fixed`: the value of `{name}`"))
         })?,

@@ -86,8 +86,8 @@ CASES = {
         lambda model: nextstat.coverage(model, [0.0, 1.0], n_toys=200, seed=2),
     ),
     "coverage of Feldman-Cousins intervals": (
-        ["coverage", "--true", "1", "--method", "fc", "--method", "minos", "--cl", "0.68", "--n-toys", "40"]
-        + ["--max-inner-toys", "100", "--tolerance", "0.1", "--aux", "fixed"],
+        ["coverage", "--true", "1", "--method", "fc", "--method", "minos", "--cl", "0.68", "--n-toys", "40",
+         "--max-inner-toys", "100", "--tolerance", "0.1", "--aux", "fixed"],
         lambda model: nextstat.coverage(
             model, [1.0], methods=["fc", "minos"], cl=0.68, n_toys=40, max_inner_toys=100, tolerance=0.1, aux="fixed"
         ),
@@ -437,6 +437,18 @@ def test_every_patch_is_the_commands_grid(root):
     assert document["provenance"]["workspace"]["digest"] == nextstat.digest(background)
     assert document["provenance"]["patchset"] == {"file": str(signals), "digest": nextstat.digest(signals)}
     assert_same(document, nextstat.every_patch(background, signals, nextstat.upper_limit).to_dict(), "limit")
+
+
+def test_search_is_the_commands(root):
+    background, plane = root / "examples/background.json", root / "examples/plane.json"
+    options = ["--toys", "50", "--limits", "--correlations", "--seed", "3", "--fix", "lumi=1", "--samples", "500"]
+    document = command("search", background, "--patchset", plane, *options)
+    here = nextstat.search(
+        background, plane, toys=50, limits=True, correlations=True, seed=3, fixed={"lumi": 1}, samples=500
+    )
+    assert_same(document, here.to_dict(), "search")
+    with pytest.raises(nextstat.ParameterError, match="has no label `mas`"):
+        nextstat.search(background, plane, along="mas")
 
 
 def test_exclusion_is_the_commands(root, tmp_path):

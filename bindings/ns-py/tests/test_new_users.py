@@ -401,7 +401,7 @@ def test_the_likelihood_has_gradients_for_samplers(model):
 
 @pytest.mark.parametrize(
     "words",
-    ["Unbinned", "HS3", "RooWorkspace", "Parametric shapes", "Bayesian", "Unfolding", "Look-elsewhere"],
+    ["Unbinned", "HS3", "RooWorkspace", "Parametric shapes", "Bayesian", "Unfolding"],
 )
 def test_what_is_missing_is_listed_with_what_to_do_instead(root, words):
     page = (root / "docs/explanation/not-supported.md").read_text("utf-8")

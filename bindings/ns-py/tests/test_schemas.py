@@ -59,6 +59,7 @@ def _results(root):
         nextstat.every_patch(background, signals, lambda model: nextstat.profile_scan(model, points=2)),
         nextstat.every_patch(background, signals, lambda model: model.poi),
         nextstat.every_patch(background, signals, nextstat.check),
+        nextstat.search(background, signals, toys=20, samples=200, limits=True, correlations=True),
         nextstat.exclusion(nextstat.every_patch(background, root / "examples/plane.json", nextstat.upper_limit)),
         nextstat.check(model),
         nextstat.inspect(model),

@@ -31,7 +31,10 @@ RESULTS = {
     "limit --at": lambda model, **options: nextstat.limit_scan(model, {"norm_ttbar": [1.0]}, **options),
     "every_poi": lambda model, **options: nextstat.every_poi(model, lambda model: nextstat.significance(model, **options)),
 }
-COUNTS = {"coverage": ["--true", "1", "--n-toys", "50"], "toys": ["--n-toys", "2"], "hypotest-toys": ["--n-toys", "2"], "scan": ["--points", "3"], "ranking": ["--method", "covariance"]}
+COUNTS = {
+    "coverage": ["--true", "1", "--n-toys", "50"], "toys": ["--n-toys", "2"], "hypotest-toys": ["--n-toys", "2"],
+    "scan": ["--points", "3"], "ranking": ["--method", "covariance"],
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

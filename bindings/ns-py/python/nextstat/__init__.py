@@ -28,6 +28,7 @@ from . import (
     _pois,
     _results,
     _root_output,
+    _search,
     _tables,
     _tests,
     _toys,
@@ -66,9 +67,11 @@ from ._results.documents import *
 from ._results.exclusion import *
 from ._results.fits import *
 from ._results.pois import *
+from ._results.search import *
 from ._results.tests import *
 from ._results.toys import *
 from ._root_output import *
+from ._search import *
 from ._tables import *
 from ._tests import *
 from ._toys import *
@@ -114,6 +117,7 @@ __all__ += _models.__all__
 __all__ += _pois.__all__
 __all__ += _results.__all__
 __all__ += _root_output.__all__
+__all__ += _search.__all__
 __all__ += _tables.__all__
 __all__ += _tests.__all__
 __all__ += _toys.__all__

@@ -61,6 +61,16 @@ def settings(model: Model, device: str = "auto", **given: Any) -> dict[str, Any]
         raise DeviceError(f"unknown device `{name}`; choose one of {listed(DEVICES, 'or')}")
     if device not in ("auto", "cpu"):
         given["device"] = device
+    return _checked(given)
+
+
+def settings_of_grid(**given: Any) -> dict[str, Any]:
+    """Returns the settings that all models of a patch set share."""
+    return _checked(given)
+
+
+def _checked(given: dict[str, Any]) -> dict[str, Any]:
+    """Returns the settings in forms that the extension module takes."""
     for name in ("fixed", "bounds", "init"):
         value = given.get(name)
         if value is not None and type(value) is not dict and hasattr(value, "items"):
