@@ -235,7 +235,7 @@ impl SignificanceField {
         // The estimate may exceed 1 where nearly every field is beyond z.
         let ln_p = ((self.len() as f64).ln() + ln_upper_tail(z) + mean.ln()).min(0.0);
         let (p_value, error) = ((bound * mean).min(1.0), Some(bound * variance.sqrt()));
-        Some(GlobalPValue { p_value, error, significance: Some(significance_of_log(ln_p)) })
+        Some(GlobalPValue { p_value, error, significance: (ln_p < 0.0).then(|| significance_of_log(ln_p)) })
     }
 
     /// Draws one field given that a random component is beyond `z`, and returns how many are.
@@ -302,7 +302,7 @@ pub fn upcrossings(values: &[f64], level: f64) -> usize {
 #[must_use]
 pub fn upcrossing_p(z: f64, level: f64, expected: f64) -> GlobalPValue {
     let p_value = (upper_tail(z) + expected * (-0.5 * (z * z - level * level)).exp()).min(1.0);
-    GlobalPValue { p_value, error: None, significance: Some(significance(p_value)) }
+    GlobalPValue { p_value, error: None, significance: (p_value < 1.0).then(|| significance(p_value)) }
 }
 
 /// Returns the share of `maxima`, the largest local significance of each toy, that are `z` or more.
@@ -311,7 +311,8 @@ pub fn toy_p(maxima: &[f64], z: f64) -> GlobalPValue {
     let (n, above) = (maxima.len() as f64, maxima.iter().filter(|&&max| max >= z).count() as f64);
     let p_value = above / n;
     let error = (above.max(1.0) * (1.0 - p_value)).sqrt() / n;
-    GlobalPValue { p_value, error: Some(error), significance: (above > 0.0).then(|| significance(p_value)) }
+    let is_finite = above > 0.0 && above < n;
+    GlobalPValue { p_value, error: Some(error), significance: is_finite.then(|| significance(p_value)) }
 }
 
 /// A global p-value.
@@ -321,7 +322,7 @@ pub struct GlobalPValue {
     pub p_value: f64,
     /// Its Monte Carlo error; `None` if it has none.
     pub error: Option<f64>,
-    /// Q⁻¹ of it; `None` if no toy was as large.
+    /// Q⁻¹ of it; `None` if it is 1, or if no toy was as large.
     #[serde(rename = "Z")]
     pub significance: Option<f64>,
 }
