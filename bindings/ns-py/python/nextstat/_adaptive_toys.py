@@ -226,7 +226,7 @@ def coverage(
     >>> model = nextstat.load_workspace("examples/simple.json")
     >>> found = nextstat.coverage(model, [1.0], methods="minos", n_toys=2000, tolerance=0.03)
     >>> round(found.points[0]["coverage"], 2), found.methods[0]["verdict"]
-    (0.95, 'compatible')
+    (0.96, 'compatible')
     """
     given = settings(
         model, device, poi=poi, data=data, init=init, fixed=fixed, bounds=bounds,
