@@ -177,7 +177,11 @@ WRONG = {
         ValueError,
         "`result` has no contour with points to draw",
     ),
-    "contours of a fit": (lambda: plot.contours(made.fit()), TypeError, "`result` must be a `ContourResult`, `ScanResult` or `RegionResult`, not a `FitResult`"),
+    "contours of a fit": (
+        lambda: plot.contours(made.fit()),
+        TypeError,
+        "`result` must be a `ContourResult`, `ScanResult` or `RegionResult`, not a `FitResult`",
+    ),
     "a scan of contours": (lambda: plot.scan(made.contours()), TypeError, "`result` must be a `ScanResult`"),
     "levels of a scan": (lambda: plot.scan(made.scan(), levels=[68]), ValueError, "`levels` has probabilities between 0 and 1"),
     "no bins": (lambda: plot.toys(made.toys(), bins=0), ValueError, "`bins` is 0, and must be at least 1"),
