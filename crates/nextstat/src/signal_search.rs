@@ -66,7 +66,6 @@ pub struct Upcrossings {
     /// How many the data have.
     pub observed: usize,
     /// The global p-value that follows; `None` if the largest significance is below the level.
-    #[serde(flatten)]
     pub global: Option<GlobalPValue>,
 }
 
@@ -78,7 +77,6 @@ pub struct SearchToys {
     /// Toys of which a fit did not converge; they are not counted.
     pub n_failed: u64,
     /// The global p-value; `None` if every toy failed.
-    #[serde(flatten)]
     pub global: Option<GlobalPValue>,
 }
 

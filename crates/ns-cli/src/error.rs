@@ -104,9 +104,9 @@ pub(crate) enum CliError {
     /// A patch set without the name of a patch.
     #[error("`--patchset {path}` needs `--patch-name NAME`")]
     NoPatchName { path: String },
-    /// `--every-patch` without a patch set.
-    #[error("`--every-patch` needs `--patchset FILE`")]
-    NoPatchSet,
+    /// An option or a verb that needs a patch set, without one.
+    #[error("`{what}` needs `--patchset FILE`")]
+    NoPatchSet { what: &'static str },
     /// A result that would replace an input.
     #[error("{name} is an input of this command, and the result would replace it")]
     OutputIsInput { name: String },

@@ -123,13 +123,11 @@ impl Question<'_> {
             return Err(SearchError::OtherBins.into());
         }
         let significance = analysis.significance(&SignificanceRequest::default())?;
-        let mut documents = Map::from_iter([("result".to_owned(), significance.result_document())]);
-        let mut converged = significance.result.converged;
-        if self.search.limits {
-            let limit = analysis.limit(&LimitRequest::default())?;
-            converged &= limit.result.converged;
-            documents.insert("limit".to_owned(), limit.result_document());
-        }
+        let limit = self.search.limits.then(|| analysis.limit(&LimitRequest::default())).transpose()?;
+        let converged = significance.result.converged && limit.as_ref().is_none_or(|limit| limit.result.converged);
+        let limit = limit.map_or(Value::Null, |limit| limit.result_document());
+        let documents =
+            Map::from_iter([("result".to_owned(), significance.result_document()), ("limit".to_owned(), limit)]);
         let poi = significance.result.poi.index;
         let yields = signal_yields(analysis.model(), poi, &background.at(&analysis, poi));
         let provenance = analysis.provenance_of(self.grid.workspace_provenance());
@@ -154,6 +152,7 @@ impl Question<'_> {
                     n_bad += usize::from(!answer.converged);
                     first.get_or_insert(answer.provenance);
                     patch.extend(answer.documents);
+                    patch.extend(["Z_linear", "skewness"].map(|key| (key.to_owned(), Value::Null)));
                     if let (Some(z), Some(p0)) = (answer.z, answer.p0) {
                         signals.push(LocalSignal { entry: index, z, p0, yields: answer.yields });
                     }

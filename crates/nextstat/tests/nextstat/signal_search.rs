@@ -170,7 +170,7 @@ fn small_counts_and_signals_without_a_place_are_told() {
     hunt.patches[3].1[0]["value"]["data"] = json!(background(0.02));
     hunt.patches[5].1[0]["value"]["data"] = json!([1.0, 2.0]);
     let found = hunt.search(&SearchRequest::default()).unwrap();
-    assert!(found.patches[3].get("Z_linear").is_none() && found.patches[5].get("error").is_some());
+    assert!(found.patches[3]["Z_linear"].is_null() && found.patches[5].get("error").is_some());
     let said = found.warnings.join("\n");
     for part in ["1 of 40 patches have errors", "1 signals cannot be told from the background", "the counts are small"]
     {

@@ -38,7 +38,7 @@ impl GridArgs<'_> {
     ) -> Result<Status, CliError> {
         let Self { setup, threads, output } = self;
         let input = &setup.model.input;
-        let Some(path) = input.patchset.clone() else { return Err(CliError::NoPatchSet) };
+        let Some(path) = input.patchset.clone() else { return Err(CliError::NoPatchSet { what: "--every-patch" }) };
         let grid = SignalGrid::load(&input.workspace.source()?, &DocumentSource::Path(path))?;
         let reporter = Reporter::new(output);
         let progress = Progress::new(reporter, "patches");

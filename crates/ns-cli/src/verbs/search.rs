@@ -63,7 +63,7 @@ impl Command for SearchArgs {
 
     fn run(self) -> Result<Status, CliError> {
         let input = &self.setup.model.input;
-        let Some(path) = input.patchset.clone() else { return Err(CliError::NoPatchSet) };
+        let Some(path) = input.patchset.clone() else { return Err(CliError::NoPatchSet { what: "search" }) };
         let grid = SignalGrid::load(&input.workspace.source()?, &DocumentSource::Path(path))?;
         let reporter = Reporter::new(&self.output);
         let progress = Progress::new(reporter, "signals");

@@ -66,7 +66,7 @@ const MISTAKES: &[Mistake] = &[
         2,
         &["`--grid` sets `mu` to -1, outside its range, 0 to 20", "hint: `--bounds mu=LO:HI` sets another range"],
     ),
-    ("search background.json", 2, &["--patchset"]),
+    ("search background.json", 2, &["`search` needs `--patchset FILE`"]),
     ("search background.json --patchset signals.json --along mas", 2, &["has no label `mas`", "its labels are `mass`"]),
     ("search background.json --patchset plane.json --along m_lsp", 2, &["are not numbers that differ between all"]),
     ("search background.json --patchset signals.json --samples 5", 2, &["5 samples are too few"]),
@@ -127,7 +127,7 @@ const MISTAKES: &[Mistake] = &[
 /// Makes the files that the mistakes name.
 fn files() -> Scratch {
     let scratch = Scratch::new("plausible_mistakes");
-    for example in ["simple.json", "shapes.json", "background.json"] {
+    for example in ["simple.json", "shapes.json", "background.json", "signals.json", "plane.json"] {
         std::fs::copy(folder("examples").join(example), scratch.path(example)).expect("an example");
     }
     let texts: [(&str, &[u8]); 9] = [

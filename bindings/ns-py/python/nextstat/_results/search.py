@@ -68,8 +68,10 @@ class SearchResult(Result):
         facts = []
         if self.strongest is not None:
             facts.append(("largest local significance", f"{shown_number(self.strongest['Z_obs'])} ({self.strongest['patch']})"))
-        for name, found in (("field", self.field), ("upcrossings", self.upcrossings), ("toys", self.toys)):
-            if found is not None and "p_value" in found:
+        ways = [("field", self.field)]
+        ways += [(name, found and found["global"]) for name, found in (("upcrossings", self.upcrossings), ("toys", self.toys))]
+        for name, found in ways:
+            if found is not None:
                 facts.append((f"global p-value by {name}", shown_number(found["p_value"])))
         columns = ("patch", "best fit", "Z", "p-value", "linear Z")
         return _views.View("SearchResult", facts, _views.tables([row(patch) for patch in self.patches], columns))
