@@ -107,6 +107,9 @@ pub(crate) enum CliError {
     /// An option or a verb that needs a patch set, without one.
     #[error("`{what}` needs `--patchset FILE`")]
     NoPatchSet { what: &'static str },
+    /// An option for one model where all of a patch set are analysed.
+    #[error("`{what}` takes every patch of a set; leave `{option}` out")]
+    WholePatchSet { what: &'static str, option: &'static str },
     /// A result that would replace an input.
     #[error("{name} is an input of this command, and the result would replace it")]
     OutputIsInput { name: String },

@@ -6,6 +6,7 @@ use crate::error::CliError;
 use crate::output::reporter;
 use clap::{Args, ValueEnum};
 use nextstat::CompiledModel;
+use nextstat::patchsets::SignalGrid;
 use ns_core::interpolate::Interpolation;
 use ns_core::{CompileError, CompileOptions, PoiChoice};
 use ns_translate::workspace::WorkspaceDocument;
@@ -101,6 +102,16 @@ impl InputArgs {
     /// Reads the workspace as [`Self::load`] does, for a measurement.
     pub(crate) fn load_for(&self, measurement: Option<String>) -> Result<(LoadedWorkspace, String), CliError> {
         self.load_with(measurement, |_| {})
+    }
+
+    /// Reads the workspace and the patch set, all of whose patches `what` takes.
+    pub(crate) fn grid(&self, what: &'static str) -> Result<SignalGrid, CliError> {
+        let one = self.patch_name.as_ref().map(|_| "--patch-name");
+        if let Some(option) = one.or_else(|| self.patch.first().map(|_| "--patch")) {
+            return Err(CliError::WholePatchSet { what, option });
+        }
+        let Some(path) = self.patchset.clone() else { return Err(CliError::NoPatchSet { what }) };
+        Ok(SignalGrid::load(&self.workspace.source()?, &DocumentSource::Path(path))?)
     }
 
     /// Returns the files that were read.

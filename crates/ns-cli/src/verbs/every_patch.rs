@@ -8,11 +8,10 @@ use crate::output::{Progress, Reporter, ResultArgs, escape};
 use crate::status::Status;
 use clap::Args;
 use nextstat::number::optional;
-use nextstat::patchsets::{GridRequest, SignalGrid};
+use nextstat::patchsets::GridRequest;
 use nextstat::provenance::label_of;
 use nextstat::{Analysis, Answer, Document, Face};
 use ns_inference::parallel::ExecutionContext;
-use ns_translate::DocumentSource;
 use serde_json::Value;
 
 /// The option to analyse a whole grid of signals.
@@ -37,9 +36,7 @@ impl GridArgs<'_> {
         question: impl Fn(&Analysis) -> Result<Answer<T>, nextstat::Error> + Sync,
     ) -> Result<Status, CliError> {
         let Self { setup, threads, output } = self;
-        let input = &setup.model.input;
-        let Some(path) = input.patchset.clone() else { return Err(CliError::NoPatchSet { what: "--every-patch" }) };
-        let grid = SignalGrid::load(&input.workspace.source()?, &DocumentSource::Path(path))?;
+        let grid = setup.model.input.grid("--every-patch")?;
         let reporter = Reporter::new(output);
         let progress = Progress::new(reporter, "patches");
         let request = GridRequest {

@@ -12,11 +12,10 @@ use crate::status::Status;
 use clap::Args;
 use nextstat::Face;
 use nextstat::number::optional;
-use nextstat::patchsets::{GridRequest, SignalGrid};
+use nextstat::patchsets::GridRequest;
 use nextstat::signal_search::{Search, SearchRequest};
 use ns_inference::global_significance::GlobalPValue;
 use ns_inference::parallel::ExecutionContext;
-use ns_translate::DocumentSource;
 use serde_json::Value;
 use std::fmt::Write as _;
 
@@ -62,9 +61,7 @@ impl Command for SearchArgs {
     }
 
     fn run(self) -> Result<Status, CliError> {
-        let input = &self.setup.model.input;
-        let Some(path) = input.patchset.clone() else { return Err(CliError::NoPatchSet { what: "search" }) };
-        let grid = SignalGrid::load(&input.workspace.source()?, &DocumentSource::Path(path))?;
+        let grid = self.setup.model.input.grid("search")?;
         let reporter = Reporter::new(&self.output);
         let progress = Progress::new(reporter, "signals");
         let request = GridRequest {

@@ -67,6 +67,8 @@ const MISTAKES: &[Mistake] = &[
         &["`--grid` sets `mu` to -1, outside its range, 0 to 20", "hint: `--bounds mu=LO:HI` sets another range"],
     ),
     ("search background.json", 2, &["`search` needs `--patchset FILE`"]),
+    ("search background.json --patchset signals.json --patch-name signal_300", 2, &["leave `--patch-name` out"]),
+    ("limit background.json --patchset signals.json --every-patch -p simple.json", 2, &["leave `--patch` out"]),
     ("search background.json --patchset signals.json --along mas", 2, &["has no label `mas`", "its labels are `mass`"]),
     ("search background.json --patchset plane.json --along m_lsp", 2, &["are not numbers that differ between all"]),
     ("search background.json --patchset signals.json --samples 5", 2, &["5 samples are too few"]),
