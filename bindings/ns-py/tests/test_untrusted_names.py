@@ -47,6 +47,14 @@ def plane():
     return nextstat.exclusion({"patches": [*patches, {"patch": HIDDEN, "values": {}, "error": HIDDEN}]})
 
 
+def found_by_search():
+    """A search whose patches have such names."""
+    strongest = {"patch": HIDDEN, "Z_obs": 1.0, "p0_obs": 0.16}
+    patches = ({"patch": HIDDEN, "values": {}, "error": HIDDEN},)
+    ways = dict.fromkeys(("field", "upcrossings", "toys"))
+    return nextstat.SearchResult({"patches": patches, "strongest": strongest, "warnings": (HIDDEN,), **ways})
+
+
 def results(model, workspace):
     poi = "mu" + HIDDEN
     toys = nextstat.fit_toys(model, n_toys=5)
@@ -79,6 +87,7 @@ def results(model, workspace):
         nextstat.Result({"name" + HIDDEN: HIDDEN}),
         nextstat.Result({"name": "half \ud800"}),
         plane(),
+        found_by_search(),
         nextstat.CommandResult({"exit_code": 0, "output": "", "messages": f"a\nb{HIDDEN}"}),
         nextstat.GridResult({"patches": ({"patch": HIDDEN, "values": {}, "error": HIDDEN},), "n_patches": 1}),
         nextstat.FitResult({"par_names": (HIDDEN,), "warnings": (HIDDEN,), "converged": False}),
