@@ -1,4 +1,4 @@
-//! Documents as text: digests, patches, patch sets.
+//! Documents as text: digests, patches, patch sets and what is asked of all their patches.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -59,6 +59,7 @@
 //! [`Analysis::every_poi`] asks the same question of each of several parameters of interest.
 //! [`SignalGrid`](patchsets::SignalGrid) asks the same question of every patch of a patch set, and
 //! [`Exclusion`](exclusion::Exclusion) finds the exclusion contours of its answers.
+//! [`SignalGrid::search`](patchsets::SignalGrid::search) finds local and global significances.
 //! [`bootstrap`](bootstrap::bootstrap) makes replicas of histograms, and
 //! [`replica_covariance`](replicas::replica_covariance) reads the covariance of two analyses from
 //! their fits.

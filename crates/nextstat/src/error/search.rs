@@ -1,4 +1,6 @@
-//! Searches without a result.
+//! Why a search for signals has no result.
+
+use super::settings::quoted;
 
 /// Why a search has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -12,8 +14,10 @@ pub enum SearchError {
         /// The labels that it has.
         known: Vec<String>,
     },
-    /// A label along which signals are no row.
-    #[error("the values of `{label}` are not numbers that differ between all signals, so that these are not in a row")]
+    /// A label that does not have another number for every signal.
+    #[error(
+        "upcrossings cannot be counted along `{label}`: its values are not numbers that differ between all signals"
+    )]
     NotInARow {
         /// The label.
         label: String,
@@ -41,13 +45,9 @@ impl SearchError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NoLabel { known, .. } => Some(format!("its labels are {}", quoted(known))),
-            Self::NotInARow { .. } => Some("upcrossings are counted for signals that differ in one number".to_owned()),
-            Self::TooFewSamples { .. } => Some("the error of 20000 samples is a few tenths of a per cent".to_owned()),
+            Self::NotInARow { .. } => Some("choose a label with a number of its own for every signal".to_owned()),
+            Self::TooFewSamples { .. } => Some("use 100 or more; the default is 20000".to_owned()),
             Self::Background { .. } | Self::OtherBins => None,
         }
     }
-}
-
-fn quoted(names: &[String]) -> String {
-    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }

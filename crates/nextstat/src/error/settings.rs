@@ -547,7 +547,8 @@ pub(super) fn hint_of_number(problem: &InvalidNumber, face: Face) -> Option<Stri
         .then(|| format!("NaN stands for missing data only in bins that `{mask}` leaves out of the fit"))
 }
 
-fn quoted(names: &[impl fmt::Display]) -> String {
+/// Returns `names` in backticks.
+pub(super) fn quoted(names: &[impl fmt::Display]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 

@@ -29,7 +29,7 @@ const SKEWED: f64 = 0.3;
 /// Global p-values by the field and by toys differ if they do by so many errors.
 const DIFFERENT: f64 = 4.0;
 
-/// The smallest number of samples of the field.
+/// The smallest number of samples of the field, which the hint of `SearchError` names, too.
 const FEWEST_SAMPLES: usize = 100;
 
 /// A search of a patch set.

@@ -1,5 +1,5 @@
-//! The rank of a symmetric positive semidefinite matrix, by Cholesky's factorisation with the
-//! largest pivot first; whether a symmetric matrix is one; quadratic forms of its inverse.
+//! The rank and a factor of a symmetric positive semidefinite matrix, by Cholesky's factorisation
+//! with the largest pivot first; whether a symmetric matrix is one; quadratic forms of its inverse.
 
 use super::cholesky::DenseCholesky;
 
