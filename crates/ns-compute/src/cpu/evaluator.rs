@@ -479,6 +479,9 @@ impl VectorBody for Differentiate<'_> {
                 limits.add_templates(plan, channel, point, PoissonTerms { data, floor });
             }
         }
+        if let Output::Exact(out) = &mut output {
+            sums.flush(out);
+        }
         finish(plan, data, gram, params, gradient, &mut output);
         terms::add_constraints(&plan.terms, &data.aux, params, main + constant)
     }

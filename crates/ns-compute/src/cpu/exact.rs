@@ -8,10 +8,14 @@
 //! a symmetric product of two short vectors.
 
 use super::channel::{PointTerms, Site, TileWork};
+use super::gram::add_lower_product;
 use super::nonzero;
 use super::plan::{BinFactorTarget, BinFactorUse, ChannelPlan, ModelPlan, TILE, TemplatePlan};
 use super::rules::{RuleSums, ShapeSite};
 use ns_core::Arrowhead;
+
+/// The number of rows that are multiplied together, or a few more.
+const ROWS: usize = 64;
 
 /// Sums over the bins of a channel, per template and per histosys modifier.
 #[derive(Debug, Clone)]
@@ -27,7 +31,20 @@ pub(crate) struct SecondDerivatives {
     /// u and d of one template, over its positions.
     scalar: Vec<f64>,
     shift: Vec<f64>,
+    rows: TemplateRows,
     rules: RuleSums,
+}
+
+/// U and V of the templates of dense channels, over the global parameters.
+#[derive(Debug, Clone, Default)]
+struct TemplateRows {
+    n_global: usize,
+    /// Rows of U and V in turn.
+    left: Vec<f64>,
+    /// Rows of V and U in turn.
+    right: Vec<f64>,
+    /// The diagonal of a matrix that a product is added to.
+    diagonal: Vec<f64>,
 }
 
 impl SecondDerivatives {
@@ -40,6 +57,7 @@ impl SecondDerivatives {
             morphing: vec![0.0; plan.morphs.len()],
             scalar: vec![0.0; longest],
             shift: vec![0.0; longest],
+            rows: TemplateRows { n_global: plan.partition.n_global(), ..TemplateRows::default() },
             rules: RuleSums::new(plan),
         }
     }
@@ -50,6 +68,8 @@ impl SecondDerivatives {
         self.curve.fill(0.0);
         self.morphing.fill(0.0);
         self.rules.clear();
+        self.rows.left.clear();
+        self.rows.right.clear();
     }
 
     /// Adds one tile, whose yields and derivatives `work` holds; `first` is w of each bin. Terms
@@ -118,6 +138,13 @@ impl SecondDerivatives {
                 diagonal(plan.histosys[h].slot, self.curve[h]);
             }
             let n = positions.len();
+            if channel.is_dense {
+                for ((&position, u), d) in positions.iter().zip(&self.scalar).zip(&self.shift) {
+                    out.global[position as usize * (g + 1)] += 2.0 * u * d;
+                }
+                self.rows.add(positions, [&self.scalar[..n], &self.shift[..n]], total);
+                continue;
+            }
             for (k, &column) in positions.iter().enumerate() {
                 let (u, d) = (self.scalar[k], self.shift[k]);
                 let (scaled, column) = (total * u + d, &mut out.global[column as usize * g..][..g]);
@@ -128,6 +155,14 @@ impl SecondDerivatives {
                 }
             }
         }
+        if self.rows.left.len() >= ROWS * self.rows.n_global {
+            self.rows.flush(out);
+        }
+    }
+
+    /// Adds what is left to add once all channels are finished.
+    pub(crate) fn flush(&mut self, out: &mut Arrowhead) {
+        self.rows.flush(out);
     }
 
     /// Computes u and d over the template's positions.
@@ -172,6 +207,38 @@ impl SecondDerivatives {
                 out.global[column + row as usize] += 2.0 * u * self.scalar[l];
             }
         }
+    }
+}
+
+impl TemplateRows {
+    /// Adds a template: u and d of the global parameters at `positions`, and `total` = Σ_b w_b y_b.
+    fn add(&mut self, positions: &[u32], [scalar, shift]: [&[f64]; 2], total: f64) {
+        let (g, start) = (self.n_global, self.left.len());
+        for rows in [&mut self.left, &mut self.right] {
+            rows.resize(start + 2 * g, 0.0);
+        }
+        let (left, right) = (&mut self.left[start..], &mut self.right[start..]);
+        for ((&position, &u), &d) in positions.iter().zip(scalar).zip(shift) {
+            let (at, v) = (position as usize, 0.5 * total * u + d);
+            (left[at], left[g + at]) = (u, v);
+            (right[at], right[g + at]) = (v, u);
+        }
+    }
+
+    /// Adds the products of the rows to `out`, and forgets the rows.
+    ///
+    /// Their diagonals are none of the second derivatives, and are huge where a factor is zero:
+    /// that of `out` stays.
+    fn flush(&mut self, out: &mut Arrowhead) {
+        if !self.left.is_empty() {
+            let stride = self.n_global + 1;
+            self.diagonal.clear();
+            self.diagonal.extend(out.global.iter().step_by(stride));
+            add_lower_product(&self.left, &self.right, self.n_global, &mut out.global);
+            out.global.iter_mut().step_by(stride).zip(&self.diagonal).for_each(|(entry, kept)| *entry = *kept);
+        }
+        self.left.clear();
+        self.right.clear();
     }
 }
 

@@ -176,6 +176,15 @@ fn add_product(rows: &[f64], [n_columns, n_multiplied]: [usize; 2], out: &mut [f
     matmul(target, lower, Accum::Add, rows.transpose(), full, rows, full, 1.0, Par::Seq);
 }
 
+/// Adds the lower triangle of LᵀR to the same part of `out`, column by column; L and R have
+/// `n_columns` columns, row by row.
+pub(super) fn add_lower_product(left: &[f64], right: &[f64], n_columns: usize, out: &mut [f64]) {
+    let matrix = |rows| MatRef::from_row_major_slice(rows, left.len() / n_columns, n_columns);
+    let target = MatMut::from_column_major_slice_mut(out, n_columns, n_columns);
+    let (lower, full) = (BlockStructure::TriangularLower, BlockStructure::Rectangular);
+    matmul(target, lower, Accum::Add, matrix(left).transpose(), full, matrix(right), full, 1.0, Par::Seq);
+}
+
 /// Adds the rank-one contribution of one bin to the rows of its local parameters; `local(slot)` is
 /// √W ∂λ/∂γ, and `couple` adds a multiple of √W ∂λ/∂θ to a row.
 fn add_local_rows(

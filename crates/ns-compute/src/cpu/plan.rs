@@ -21,6 +21,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// An element that is added where it belongs costs as much as so many of a product.
+const SCATTERED: usize = 8;
+
 /// Bins are padded to a multiple of this.
 pub(crate) const PAD: usize = 4;
 
@@ -101,6 +104,9 @@ pub(crate) struct ChannelPlan {
     pub(crate) first_block: usize,
     /// Statistical uncertainties of the sum.
     pub(crate) mc_stats: Vec<McStatPlan>,
+    /// Whether most parameters of the channel act on most of its templates, so that the second
+    /// derivatives of all templates together are a product of matrices.
+    pub(crate) is_dense: bool,
 }
 
 /// A template's modifiers, as ranges of the plan's lists.
@@ -303,6 +309,7 @@ impl ModelPlan {
         let target = |first: u32| self.target(first, &columns, sets);
         let mc_stats = model.rules.mc_stats_of(channel).map(|mc| McStatPlan::new(mc, target(mc.first_param)));
         let mc_stats = mc_stats.collect();
+        let is_dense = self.is_dense(templates.clone());
         self.channels.push(ChannelPlan {
             bins,
             width,
@@ -312,7 +319,16 @@ impl ModelPlan {
             first_local,
             first_block,
             mc_stats,
+            is_dense,
         });
+    }
+
+    /// Returns `true` if a product of matrices costs less than adding the second derivatives of
+    /// each of `templates` where they belong.
+    fn is_dense(&self, templates: Range<usize>) -> bool {
+        let of_template = |t: usize| self.templates[t].positions.len().pow(2);
+        let apart: usize = templates.clone().map(of_template).sum();
+        SCATTERED * apart > 2 * templates.len() * self.partition.n_global().pow(2)
     }
 
     fn add_template(&mut self, model: &Model, t: usize, columns: &[u32], local_sets: &[u32]) {
