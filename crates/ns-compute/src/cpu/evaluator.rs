@@ -12,7 +12,7 @@ use super::terms;
 use ns_core::curvature::{Arrowhead, Curvature, CurvatureStructure, GaussNewton};
 use ns_core::derived::DerivativeOrder;
 use ns_core::likelihood::each_move;
-use ns_core::{Data, DataLikelihood, Likelihood, LimitKinks, Model, SearchLikelihood};
+use ns_core::{Data, DataLikelihood, Likelihood, LimitKinks, Model, SampleSlot, SearchLikelihood};
 use std::sync::Arc;
 
 /// -ln L of one data set, evaluated on the CPU. Cheap to clone and to give other data. Allocates
@@ -343,6 +343,16 @@ impl CpuLikelihood {
                 moved[i] = params[i];
             }
         }
+    }
+}
+
+impl CpuLikelihood {
+    /// Takes over the numbers of `model`, which [`Model::set_sample`] made with `slot` of the model
+    /// of this likelihood; the data stay.
+    pub fn set_sample(&mut self, model: &Model, slot: &SampleSlot) {
+        Arc::make_mut(&mut self.plan).set_sample(model, slot);
+        self.scratch.limits.at.clear();
+        self.constant = terms::constants(&self.plan.terms, &self.data);
     }
 }
 

@@ -10,6 +10,7 @@
 use super::factors::NormSysTable;
 use super::rules::{McStatPlan, ShapePlan};
 use ns_core::Constraint;
+use ns_core::SampleSlot;
 use ns_core::curvature::Partition;
 use ns_core::derived::DerivedQuantities;
 use ns_core::interpolate::HistoSysInterpolation;
@@ -385,6 +386,21 @@ impl ModelPlan {
             shape,
             is_moved,
         });
+    }
+
+    /// Takes over the numbers of `model`, which [`Model::set_sample`] made with `slot` of the model
+    /// of this plan.
+    pub(crate) fn set_sample(&mut self, model: &Model, slot: &SampleSlot) {
+        for template in slot.templates() {
+            let start = self.templates[template].cells;
+            let yields = &model.values(model.layout.nominal)[model.part(model.layout.template_cell, template)];
+            self.nominal[start..start + yields.len()].copy_from_slice(yields);
+        }
+        for term in &mut self.terms {
+            if let Some(constraint) = model.parameters.constraint[term.param as usize] {
+                term.constraint = constraint;
+            }
+        }
     }
 
     /// Adds the variations of the histosys `entry`.
