@@ -71,6 +71,8 @@ pub struct ProfileRatioTest<'a, L: ?Sized> {
     observed_branches: Vec<Vec<f64>>,
     /// The same of the Asimov data set.
     asimov_branches: Vec<Vec<f64>>,
+    /// Whether conditional minima are only followed from the basins that are known.
+    only_follows: bool,
 }
 
 /// What a [`ProfileRatioTest`] tests.
@@ -143,7 +145,56 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
             n_renewed: 0,
             observed_branches: Vec::new(),
             asimov_branches: Vec::new(),
+            only_follows: false,
         }
+    }
+
+    /// Returns the same with the Asimov data set of `params` (P), the known minimum of the observed
+    /// data at `asimov_mu`. Nothing is explored: conditional minima are followed from the basins of
+    /// `observed`.
+    pub(crate) fn following(
+        mut observed: Profiler<'a, L>,
+        scratch: &'a mut L,
+        options: &FitOptions,
+        hypothesis: TestedHypothesis,
+        params: &[f64],
+    ) -> Self {
+        let TestedHypothesis { statistic, poi, asimov_mu } = hypothesis;
+        let model = observed.model();
+        scratch.set_data(&expected::asimov(model, params));
+        let mut asimov = Profiler::of_asimov(model, scratch, options, params).with_pool(observed.pool());
+        asimov.set_exploring(false);
+        let asimov_nll = observed.likelihood().nll(params);
+        Self {
+            n_basins: observed.pool().n_found(),
+            observed,
+            asimov,
+            statistic,
+            poi,
+            asimov_mu,
+            has_asimov: true,
+            impossible: None,
+            asimov_nll,
+            asimov_params: params.to_vec(),
+            is_ambiguous: false,
+            n_renewed: 0,
+            observed_branches: Vec::new(),
+            asimov_branches: Vec::new(),
+            only_follows: true,
+        }
+    }
+
+    /// Explores the conditional minima of further tests from now on, or only follows those that
+    /// are known.
+    pub(crate) fn set_exploring(&mut self, explores: bool) {
+        self.only_follows = !explores;
+        self.observed.set_exploring(explores);
+        self.asimov.set_exploring(explores);
+    }
+
+    /// Returns whether conditional minima are explored.
+    pub(crate) fn is_exploring(&self) -> bool {
+        self.observed.is_exploring()
     }
 
     /// Makes every further test start from the conditional minimum (P) of `tested` too.
@@ -180,11 +231,14 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
 
     /// Returns both statistics at `mu`; the observed one is looked for from `known` (P each) too.
     fn pair(&mut self, mu: f64, find: Find<'a, L>, known: &[Vec<f64>]) -> TestedValue {
-        let starts =
-            [&[self.asimov_params.clone(), self.observed.start().to_vec()], known, &self.observed_branches].concat();
+        let usual = [self.asimov_params.clone(), self.observed.start().to_vec()];
+        let usual = if self.only_follows { &[][..] } else { &usual };
+        let starts = [usual, known, &self.observed_branches].concat();
         let conditional = find(&mut self.observed, &[(self.poi, mu)], &starts);
         let observed = classify(&self.observed, self.statistic, self.poi, mu, conditional);
-        let starts = [std::slice::from_ref(&observed.conditional), &self.asimov_branches].concat();
+        let usual = std::slice::from_ref(&observed.conditional);
+        let usual = if self.only_follows { &[][..] } else { usual };
+        let starts = [usual, &self.asimov_branches].concat();
         let conditional = find(&mut self.asimov, &[(self.poi, mu)], &starts);
         let asimov = classify(&self.asimov, self.statistic, self.poi, mu, conditional);
         TestedValue { observed, asimov }
@@ -218,6 +272,11 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
     /// Returns the whole test at `mu`.
     pub fn result(&mut self, mu: f64) -> HypotestResult {
         let pair = self.at(mu);
+        self.result_of(mu, &pair)
+    }
+
+    /// Returns the whole test at `mu`, of which `pair` are the statistics.
+    pub(crate) fn result_of(&mut self, mu: f64, pair: &TestedValue) -> HypotestResult {
         let (q, q_asimov) = (pair.observed.value, pair.asimov.value);
         let p = q.zip(q_asimov).map(|(q, q_asimov)| p_values(self.statistic, q, q_asimov));
         let expected = q_asimov.filter(|_| self.statistic.is_one_sided()).map(|q| band(self.statistic, q));
@@ -240,7 +299,7 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
             q,
             q_asimov,
             converged: q.is_some() && q_asimov.is_some(),
-            warnings: self.warnings(Some(mu), &pair),
+            warnings: self.warnings(Some(mu), pair),
         }
     }
 

@@ -105,6 +105,7 @@ pub mod result;
 mod root;
 pub mod scan;
 pub mod search;
+pub mod signal_scan;
 pub mod test_statistic;
 pub mod toys;
 pub mod yields;

@@ -87,14 +87,12 @@ pub struct ClsPoint {
 /// Returns the upper limits on parameter `poi` by root finding.
 pub fn limit<L: DataLikelihood + Clone>(problem: &mut Problem<'_, L>, poi: usize, wanted: LimitOptions) -> LimitResult {
     let mut scratch = problem.likelihood.clone();
-    let mut solver = LimitSolver::new(problem.reborrow(), &mut scratch, poi, wanted);
-    let (observed, expected) = solver.settle(|solver| {
-        let expected = [0, 1, 2, 3, 4].map(|i| solver.noting_failures(i + 1, |solver| solver.expected(BAND[i])));
-        let observed = solver.noting_failures(0, LimitSolver::observed);
-        solver.explore_at(observed, &expected);
-        (observed, expected)
-    });
-    solver.report(observed, expected)
+    LimitSolver::new(problem.reborrow(), &mut scratch, poi, wanted).limits()
+}
+
+/// Returns the upper limits on the parameter that `test` tests by root finding.
+pub(crate) fn limit_of<L: DataLikelihood + ?Sized>(test: ProfileRatioTest<'_, L>, wanted: LimitOptions) -> LimitResult {
+    LimitSolver::of(test, wanted).limits()
 }
 
 /// Returns the upper limits on parameter `poi` from the CLs at the values of `grid` (ascending),
@@ -173,7 +171,10 @@ struct LimitSolver<'a, L: ?Sized> {
 
 impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
     fn new(problem: Problem<'a, L>, scratch: &'a mut L, poi: usize, wanted: LimitOptions) -> Self {
-        let mut test = ProfileRatioTest::new(problem, scratch, wanted.statistic, poi, 0.0);
+        Self::of(ProfileRatioTest::new(problem, scratch, wanted.statistic, poi, 0.0), wanted)
+    }
+
+    fn of(mut test: ProfileRatioTest<'a, L>, wanted: LimitOptions) -> Self {
         let sigma = asimov_sigma(&mut test);
         Self {
             test,
@@ -187,6 +188,17 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
             failures: Default::default(),
             is_unsettled: false,
         }
+    }
+
+    /// Finds every limit.
+    fn limits(mut self) -> LimitResult {
+        let (observed, expected) = self.settle(|solver| {
+            let expected = [0, 1, 2, 3, 4].map(|i| solver.noting_failures(i + 1, |solver| solver.expected(BAND[i])));
+            let observed = solver.noting_failures(0, LimitSolver::observed);
+            solver.explore_at(observed, &expected);
+            (observed, expected)
+        });
+        self.report(observed, expected)
     }
 
     /// Does `work`, and does it again where it has met a lower minimum, free or conditional: every
@@ -223,7 +235,7 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
     /// Explores at the limits that were found, and notes whether a conditional minimum there is
     /// lower than the one that the limit was found with.
     fn explore_at(&mut self, observed: Root, expected: &[Root; 5]) {
-        if !self.test.asimov.explores_widely() {
+        if !self.test.asimov.explores_widely() || !self.test.asimov.is_exploring() {
             return;
         }
         let mut is_lower = false;
