@@ -118,7 +118,7 @@ pub use load::{
 pub use memory_files::MemoryFiles;
 pub use message::full_message;
 pub use not_representable::NotRepresentable;
-pub use number_table::{NumberTable, NumberTableError, read_number_table};
+pub use number_table::{NumberTable, NumberTableError, read_named_tables, read_number_table};
 pub use place::{DocumentPlace, TextPosition};
 pub use points::{PointsError, read_points};
 pub use source::{DocumentSource, SourceError, read_bytes};

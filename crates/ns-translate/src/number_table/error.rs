@@ -44,6 +44,23 @@ pub enum NumberTableError {
         /// The names of the arrays.
         names: Vec<String>,
     },
+    /// An array of an archive that is no table.
+    #[error("the array `{name}`: {error}")]
+    InArray {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        error: Box<NumberTableError>,
+    },
+    /// A table without a name where there must be one.
+    #[error("a single NumPy file has no names for its rows")]
+    Unnamed,
+    /// Two tables of the same name.
+    #[error("there are two tables `{name}`")]
+    Repeated {
+        /// The name.
+        name: String,
+    },
     /// A word that is not a number.
     #[error("`{text}` in line {line}, column {column}, is not a number")]
     NotANumber {
@@ -94,6 +111,8 @@ impl NumberTableError {
             Self::SeveralArrays { names } if !names.is_empty() => {
                 Some(format!("save one of them alone; the archive has {}", in_backticks(names)))
             }
+            Self::InArray { error, .. } => error.hint(),
+            Self::Unnamed => Some("`numpy.savez(file, NAME=array)` gives every array a name".to_owned()),
             Self::EntryType { .. } => Some("`array.astype(float)` makes numbers of it".to_owned()),
             _ => None,
         }

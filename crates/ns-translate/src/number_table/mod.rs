@@ -53,10 +53,58 @@ pub fn read_number_table(bytes: &[u8]) -> Result<NumberTable, NumberTableError> 
     if text.trim_start().starts_with(['[', '{']) { read_json(text) } else { rows::read(text) }
 }
 
+/// Reads several tables with their names: an archive of NumPy files (`.npz`), or a JSON object of
+/// lists of rows.
+///
+/// # Errors
+///
+/// As [`read_number_table`]; a single NumPy file, which has no name; a name that is there twice.
+///
+/// # Example
+///
+/// ```
+/// let tables = ns_translate::read_named_tables(br#"{"SR": [[1, 2], [3, 4]], "CR": [[5], [6]]}"#)?;
+/// assert_eq!((tables[0].0.as_str(), tables[0].1.n_columns), ("SR", 2));
+/// assert_eq!(tables[1].1.values, [5.0, 6.0]);
+/// # Ok::<(), ns_translate::NumberTableError>(())
+/// ```
+pub fn read_named_tables(bytes: &[u8]) -> Result<Vec<(String, NumberTable)>, NumberTableError> {
+    if bytes.starts_with(npy::MAGIC) {
+        return Err(NumberTableError::Unnamed);
+    }
+    let tables: Vec<(String, NumberTable)> = if bytes.starts_with(npz::MAGIC) {
+        let arrays = npz::arrays(bytes)?.into_iter();
+        let in_array = |name: &str, error| NumberTableError::InArray { name: name.to_owned(), error: Box::new(error) };
+        let table = |(name, array): (String, Vec<u8>)| match npy::read(&array) {
+            Ok(table) => Ok((name, table)),
+            Err(error) => Err(in_array(&name, error)),
+        };
+        arrays.map(table).collect::<Result<_, _>>()?
+    } else {
+        let text = json::decode(bytes)?;
+        let root = json::parse(text)?;
+        let cursor = JsonCursor::top(text, &root);
+        let members = cursor.members()?;
+        members
+            .map(|(member, rows)| Ok((member.key.to_string(), table_of(&rows)?)))
+            .collect::<Result<_, JsonError>>()?
+    };
+    let repeated = (0..tables.len()).find(|&i| tables[..i].iter().any(|(name, _)| *name == tables[i].0));
+    match repeated {
+        Some(i) => Err(NumberTableError::Repeated { name: tables[i].0.clone() }),
+        None => Ok(tables),
+    }
+}
+
 fn read_json(text: &str) -> Result<NumberTable, NumberTableError> {
     let root = json::parse(text)?;
+    Ok(table_of(&JsonCursor::top(text, &root))?)
+}
+
+/// Reads a list of rows.
+fn table_of(rows: &JsonCursor<'_>) -> Result<NumberTable, JsonError> {
     let mut table = NumberTable::default();
-    for row in JsonCursor::top(text, &root).list()? {
+    for row in rows.list()? {
         let before = table.values.len();
         for number in row.list()? {
             table.values.push(number.number()?);
@@ -65,7 +113,7 @@ fn read_json(text: &str) -> Result<NumberTable, NumberTableError> {
         if table.n_rows == 0 {
             table.n_columns = found;
         } else if found != table.n_columns {
-            return Err(JsonError::WrongLength { expected: table.n_columns, found, place: row.place() }.into());
+            return Err(JsonError::WrongLength { expected: table.n_columns, found, place: row.place() });
         }
         table.n_rows += 1;
     }

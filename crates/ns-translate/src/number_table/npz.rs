@@ -41,6 +41,16 @@ pub(super) fn only_array(bytes: &[u8]) -> Result<Vec<u8>, NumberTableError> {
     }
 }
 
+/// Returns the name and the bytes of every NumPy file in the archive `bytes`.
+pub(super) fn arrays(bytes: &[u8]) -> Result<Vec<(String, Vec<u8>)>, NumberTableError> {
+    let members = members(bytes).ok_or(damaged("the list of its members is not there"))?;
+    let array = |member: Member| {
+        let name = member.name.strip_suffix(".npy")?.to_owned();
+        Some(unpack(bytes, &member).map(|array| (name, array)))
+    };
+    members.into_iter().filter_map(array).collect()
+}
+
 fn damaged(reason: &'static str) -> NumberTableError {
     NumberTableError::Damaged { reason }
 }

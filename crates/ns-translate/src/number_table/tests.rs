@@ -1,6 +1,6 @@
 //! Tests that every format gives the same table, and that damage is an error with its place.
 
-use super::{NumberTable, NumberTableError, read_number_table};
+use super::{NumberTable, NumberTableError, read_named_tables, read_number_table};
 
 fn npy(descr: &str, is_fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
     let order = if is_fortran { "True" } else { "False" };
@@ -114,4 +114,30 @@ fn damaged_bytes_are_errors_or_other_numbers_and_never_a_panic() {
     let last = stored.windows(8).rposition(|bytes| bytes == 4.0_f64.to_le_bytes()).expect("the last number");
     stored[last + 7] ^= 1;
     assert_eq!(read_number_table(&stored), Err(wrong_checksum));
+}
+
+#[test]
+fn archives_and_objects_have_tables_by_name() {
+    let plain = npy("'<f8'", false, "(2, 3)", &doubles(&table().values));
+    let both = vec![("SR".to_owned(), table()), ("CR.uncertainty".to_owned(), table())];
+    for packed in [false, true] {
+        assert_eq!(read_named_tables(&npz(&["SR.npy", "CR.uncertainty.npy"], &plain, packed)), Ok(both.clone()));
+    }
+    let text = br#"{"SR": [[57, 63, 1], [2, 3, 4]], "CR.uncertainty": [[57, 63, 1.0], [2, 3, 4e0]]}"#;
+    assert_eq!(read_named_tables(text), Ok(both));
+}
+
+#[test]
+fn tables_without_names_and_with_the_same_name_are_refused() {
+    let plain = npy("'<f8'", false, "(2, 3)", &doubles(&table().values));
+    assert_eq!(read_named_tables(&plain), Err(NumberTableError::Unnamed));
+    let repeated = NumberTableError::Repeated { name: "SR".to_owned() };
+    assert_eq!(read_named_tables(&npz(&["SR.npy", "SR.npy"], &plain, false)), Err(repeated.clone()));
+    assert_eq!(read_named_tables(br#"{"SR": [[1]], "SR": [[1]]}"#), Err(repeated));
+    let row = npy("'<f8'", false, "(6,)", &doubles(&table().values));
+    let error = read_named_tables(&npz(&["SR.npy"], &row, false)).unwrap_err();
+    assert_eq!(error.to_string(), "the array `SR`: the array has 1 dimension instead of 2");
+    assert!(error.hint().unwrap().contains("array[None]"));
+    let error = read_named_tables(br#"{"SR": [[1, 2], [3]]}"#).unwrap_err();
+    assert_eq!(error.place().map(|place| place.pointer.as_str()), Some("/SR/1"));
 }
