@@ -9,6 +9,7 @@ use crate::settings::{DataSource, Settings, index_of};
 use crate::stored::StoredFit;
 use crate::{CompiledModel, Error};
 use ns_compute::CpuLikelihood;
+use ns_compute::cpu::ModelPlan;
 use ns_core::likelihood::diagnose;
 use ns_core::{Data, Likelihood, Model};
 use ns_device::{Backend, DeviceName};
@@ -177,6 +178,11 @@ impl Analysis {
     #[must_use]
     pub fn model(&self) -> &Model {
         self.model.model()
+    }
+
+    /// Returns the layout of the model that is fitted.
+    pub(crate) fn plan(&self) -> &Arc<ModelPlan> {
+        self.model.plan()
     }
 
     /// Returns the model with all its bins.

@@ -5,10 +5,12 @@
 
 mod conversion;
 mod names;
+mod scanner;
 mod search;
 mod settings;
 
 pub use names::{Face, NeedsPoi, Procedure, Setting};
+pub use scanner::ScannerError;
 pub use search::SearchError;
 pub use settings::{AtProblem, NotThisMinimum, SettingsError, ValuesProblem};
 
@@ -98,6 +100,9 @@ pub enum Error {
     /// A search without a result.
     #[error(transparent)]
     Search(#[from] SearchError),
+    /// Signals that cannot be scanned.
+    #[error(transparent)]
+    Scanner(#[from] ScannerError),
     /// A device that is not available, or not with this model.
     #[error(transparent)]
     Device(#[from] AccelError),
@@ -161,6 +166,7 @@ impl Hint for Error {
             Self::SampleGroup(error) => error.hint(),
             Self::Device(error) => error.hint(),
             Self::Search(error) => error.hint(),
+            Self::Scanner(error) => error.hint(),
             Self::StoredFit(error) => error.hint().map(str::to_owned),
             Self::TooLarge(_) if face == Face::Command => Some(
                 "remove parts of the workspace with `nextstat prune`; `nextstat evaluate` does not need these matrices"

@@ -60,6 +60,8 @@
 //! [`SignalGrid`](patchsets::SignalGrid) asks the same question of every patch of a patch set, and
 //! [`Exclusion`](exclusion::Exclusion) finds the exclusion contours of its answers.
 //! [`SignalGrid::search`](patchsets::SignalGrid::search) finds local and global significances.
+//! [`Scanner`](scanner::Scanner) tests many signals, given as numbers of events, with one
+//! background.
 //! [`bootstrap`](bootstrap::bootstrap) makes replicas of histograms, and
 //! [`replica_covariance`](replicas::replica_covariance) reads the covariance of two analyses from
 //! their fits.
@@ -115,6 +117,7 @@ pub mod ranking;
 pub mod regions;
 pub mod replicas;
 pub mod sample_groups;
+pub mod scanner;
 pub mod schema;
 pub mod settings;
 pub mod signal_search;

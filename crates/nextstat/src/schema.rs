@@ -49,6 +49,7 @@ schemas! {
     "limit-toys": 1,
     "significance-toys": 1,
     "search": 1,
+    "signal-scan": 1,
     "fits": 1,
     "every-patch": 1,
     "every-poi": 1,

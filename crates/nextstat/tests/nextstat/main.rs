@@ -10,6 +10,7 @@ mod layers;
 mod masks;
 mod numbers;
 mod pois;
+mod scanner;
 mod settings;
 mod signal_search;
 mod stored;

@@ -1,0 +1,269 @@
+//! Scans of many signals over one background.
+//!
+//! A signal is a number of expected events in each bin of the background, with a statistical
+//! uncertainty if it has one. The background is compiled and its minima are found once; a signal
+//! replaces the numbers of one sample, and its fits start at the minima of the background. How
+//! minima are followed is on the page of [`ns_inference::signal_scan`].
+//!
+//! ```
+//! use nextstat::scanner::{ScanRequest, Scanner, SignalSlot, Signals};
+//! use nextstat::{DocumentSource, LoadRequest, NumberTable, Settings};
+//! use ns_inference::parallel::ExecutionContext;
+//!
+//! let background = LoadRequest::new(DocumentSource::Path("../../examples/background.json".into()));
+//! let scanner = Scanner::load(&background, &Default::default(), &Settings::default(), &SignalSlot::default())?;
+//! let mut signals = Signals::default();
+//! // Two signals, with so many events in the four bins of one channel.
+//! let values = vec![0.0, 2.0, 6.0, 9.0, 0.0, 1.0, 3.0, 4.5];
+//! signals.yields.insert("signal_region".to_owned(), NumberTable { values, n_rows: 2, n_columns: 4 });
+//! let found = scanner.scan(&signals, &ScanRequest::default(), ExecutionContext::SINGLE_THREADED)?;
+//! assert!(found.cls_obs[0] < found.cls_obs[1]);
+//! # Ok::<(), nextstat::Error>(())
+//! ```
+
+mod result;
+mod signals;
+mod slot;
+
+pub use result::{SignalScan, SignalScanLimits};
+pub use signals::Signals;
+pub use slot::SignalSlot;
+
+use crate::error::{Procedure, ScannerError};
+use crate::hypothesis::{LimitRequest, tested};
+use crate::{Analysis, CompileOptions, CompiledModel, Error, Settings};
+use ns_compute::CpuLikelihood;
+use ns_core::{Model, SampleSlot};
+use ns_inference::Problem;
+use ns_inference::parallel::{self, ExecutionContext};
+use ns_inference::signal_scan::{BackgroundMinima, SignalResult, SignalTest};
+use ns_inference::test_statistic::TestStatistic;
+use ns_translate::{LoadRequest, LoadedWorkspace, load_document};
+use std::sync::{Arc, OnceLock};
+
+/// One signal in so many is tested with the full search, too, to see whether all have to be.
+const PILOT_STEP: usize = 64;
+
+/// The largest number of signals that are tested twice.
+const MOST_PILOTS: usize = 16;
+
+/// Statistics of the two searches that differ by more than this have different minima.
+const DIFFERENT: f64 = 1e-5;
+
+/// What is computed for every signal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScanRequest {
+    /// The tested strength of the signals; 1 if not given.
+    pub mu: Option<f64>,
+    /// q̃ or q.
+    pub statistic: TestStatistic,
+    /// The level of CLs at upper limits on the strengths; no limits if not given.
+    pub limit_level: Option<f64>,
+    /// Whether to search for the lowest minima of every signal; if not given, where a few signals
+    /// show that it matters.
+    pub explore: Option<bool>,
+}
+
+impl Default for ScanRequest {
+    fn default() -> Self {
+        Self { mu: None, statistic: TestStatistic::QTilde, limit_level: None, explore: None }
+    }
+}
+
+/// A background that signals are tested with.
+#[derive(Debug)]
+pub struct Scanner {
+    /// The background with a sample for signals without uncertainties.
+    exact: Background,
+    /// The same for signals with uncertainties.
+    uncertain: Background,
+}
+
+/// A background with a sample for signals.
+#[derive(Debug)]
+struct Background {
+    analysis: Analysis,
+    slot: SampleSlot,
+    poi: usize,
+    minima: OnceLock<Option<BackgroundMinima>>,
+}
+
+/// What a thread works with.
+struct Worker {
+    model: Model,
+    observed: CpuLikelihood,
+    asimov: CpuLikelihood,
+}
+
+impl Scanner {
+    /// Reads a background, and makes a place for signals in it.
+    ///
+    /// # Errors
+    /// As [`Scanner::new`], and documents that cannot be read.
+    pub fn load(
+        request: &LoadRequest,
+        options: &CompileOptions,
+        settings: &Settings,
+        slot: &SignalSlot,
+    ) -> Result<Self, Error> {
+        Self::new(&load_document(request)?, options, settings, slot)
+    }
+
+    /// Makes a place for signals in the background `loaded`.
+    ///
+    /// # Errors
+    /// A background that has the sample or the strength of the slot already, that names no
+    /// parameter of interest where the slot names none, or that is not a model; settings that do
+    /// not fit; a device, which this does not use.
+    pub fn new(
+        loaded: &LoadedWorkspace,
+        options: &CompileOptions,
+        settings: &Settings,
+        slot: &SignalSlot,
+    ) -> Result<Self, Error> {
+        let background = |has_uncertainties| {
+            let mut loaded = loaded.clone();
+            let options = slot.add_to(&mut loaded.workspace, options, has_uncertainties)?;
+            Background::new(&CompiledModel::from_loaded(loaded, &options)?, settings, &slot.sample)
+        };
+        Ok(Self { exact: background(false)?, uncertain: background(true)? })
+    }
+
+    /// Returns the analysis of the background, with a sample for signals.
+    #[must_use]
+    pub fn analysis(&self) -> &Analysis {
+        &self.exact.analysis
+    }
+
+    /// Tests every signal. Results are in the order of the signals, and the same for any number of
+    /// threads.
+    ///
+    /// # Errors
+    /// Signals that do not fit the background; a strength, a statistic or a level that cannot be
+    /// tested; a background whose fit does not converge.
+    pub fn scan(
+        &self,
+        signals: &Signals,
+        request: &ScanRequest,
+        execution: ExecutionContext<'_>,
+    ) -> Result<SignalScan, Error> {
+        let mu = tested(request.statistic, request.mu)?;
+        let level = request.limit_level.unwrap_or(LimitRequest::default().level);
+        LimitRequest { level, statistic: request.statistic, grid: None }.check()?;
+        let background = if signals.uncertainties.is_empty() { &self.exact } else { &self.uncertain };
+        let (whole, model) = (background.analysis.whole_model(), background.analysis.model());
+        let points = signals.points(whole)?.in_model(whole, model);
+        let test =
+            SignalTest { poi: background.poi, mu, statistic: request.statistic, limit_level: request.limit_level };
+        let minima = background.minima()?;
+        let run = |which: &[usize], explores: bool| {
+            parallel::map(
+                which.len(),
+                execution,
+                || background.worker(),
+                |worker, i| {
+                    let (yields, uncertainties) = points.of(which[i]);
+                    background.test(worker, &test, minima, [yields, uncertainties], explores)
+                },
+            )
+        };
+        let all: Vec<usize> = (0..points.n).collect();
+        let mut explored = request.explore.unwrap_or(false);
+        let mut found = run(&all, explored);
+        let mut misses = None;
+        if request.explore.is_none() && background.explores_widely() && found.iter().all(Option::is_some) {
+            let pilots = pilots(points.n);
+            let again = run(&pilots, true);
+            let is_same = |(pilot, again): (&usize, &Option<SignalResult>)| {
+                found[*pilot].as_ref().zip(again.as_ref()).is_none_or(|(found, again)| are_alike(found, again))
+            };
+            if !pilots.iter().zip(&again).all(is_same) {
+                (explored, misses) = (true, Some(pilots.len()));
+                found = run(&all, true);
+            }
+        }
+        let head = result::ScanHead { mu, request, background, minima, explored, misses };
+        Ok(SignalScan::new(&head, &points, &found))
+    }
+}
+
+/// Returns the signals among `n` that are tested with the full search, too.
+fn pilots(n: usize) -> Vec<usize> {
+    let n_pilots = n.div_ceil(PILOT_STEP).min(MOST_PILOTS);
+    (0..n_pilots).map(|k| k * n / n_pilots).collect()
+}
+
+/// Returns `true` if both searches have met the same minima.
+fn are_alike(followed: &SignalResult, explored: &SignalResult) -> bool {
+    let alike = |a: Option<f64>, b: Option<f64>| match (a, b) {
+        (Some(a), Some(b)) => (a - b).abs() <= DIFFERENT,
+        (a, b) => a.is_none() == b.is_none(),
+    };
+    alike(followed.test.q, explored.test.q)
+        && alike(followed.test.q_asimov, explored.test.q_asimov)
+        && alike(Some(followed.twice_nll_best), Some(explored.twice_nll_best))
+}
+
+impl Background {
+    fn new(model: &CompiledModel, settings: &Settings, sample: &str) -> Result<Self, Error> {
+        let analysis = Analysis::new(model, settings)?;
+        analysis.require_cpu("a scan of signals")?;
+        let poi = analysis.varied(None, Procedure::Hypotest)?;
+        let slot = SampleSlot::of(analysis.model(), sample)
+            .ok_or_else(|| ScannerError::SampleInUse { name: sample.to_owned() })?;
+        Ok(Self { analysis, slot, poi, minima: OnceLock::new() })
+    }
+
+    /// Returns what a thread works with; the signal is none.
+    fn worker(&self) -> Worker {
+        let analysis = &self.analysis;
+        let likelihood = || CpuLikelihood::with_plan(Arc::clone(analysis.plan()), analysis.data());
+        let mut worker = Worker { model: analysis.model().clone(), observed: likelihood(), asimov: likelihood() };
+        let none = vec![0.0; worker.model.n_bins()];
+        worker.set(&self.slot, [&none, &none]);
+        worker
+    }
+
+    /// Returns the minima without signal, which are looked for once.
+    fn minima(&self) -> Result<&BackgroundMinima, Error> {
+        let find = || {
+            let mut worker = self.worker();
+            let options = self.analysis.options();
+            BackgroundMinima::find(&mut Problem::new(&worker.model, &mut worker.observed, options), self.poi)
+        };
+        let found = self.minima.get_or_init(find);
+        found.as_ref().ok_or_else(|| ScannerError::Background.into())
+    }
+
+    /// Returns `true` if the full search does more than follow minima.
+    fn explores_widely(&self) -> bool {
+        let candidates = ns_inference::search::Candidates::of(self.analysis.model());
+        !candidates.are_none(&self.analysis.domain())
+    }
+
+    fn test(
+        &self,
+        worker: &mut Worker,
+        test: &SignalTest,
+        minima: &BackgroundMinima,
+        numbers: [&[f64]; 2],
+        explores: bool,
+    ) -> SignalResult {
+        worker.set(&self.slot, numbers);
+        let problem = Problem::new(&worker.model, &mut worker.observed, self.analysis.options());
+        if explores {
+            test.explore(problem, &mut worker.asimov)
+        } else {
+            test.follow(problem, &mut worker.asimov, minima)
+        }
+    }
+}
+
+impl Worker {
+    /// Sets the yields and the uncertainties (B each) of the signal.
+    fn set(&mut self, slot: &SampleSlot, [yields, uncertainties]: [&[f64]; 2]) {
+        self.model.set_sample(slot, yields, uncertainties);
+        self.observed.set_sample(&self.model, slot);
+        self.asimov.set_sample(&self.model, slot);
+    }
+}
