@@ -264,6 +264,12 @@ def text(value, indent=0, width=110):
     return "{\n" + ",\n".join(f"{inner}{json.dumps(k)}: {text(v, indent + 2)}" for k, v in value.items()) + f"\n{pad}}}"
 
 
+def signal_events():
+    """Events of six signals in the background's bins, with their statistical uncertainties."""
+    shapes = [[round(scale * part, 3) for part in (0.5, 2.0, 4.5, 6.0)] for scale in (0.5, 1.0, 1.5, 2.0, 3.0, 4.0)]
+    return {"signal_region": shapes, "signal_region.uncertainty": [[round(0.1 * y, 4) for y in row] for row in shapes]}
+
+
 def main():
     documents = {
         "simple": SIMPLE,
@@ -274,6 +280,7 @@ def main():
         "plane": plane(),
         "spectrum": bump_hunt(),
         "bumps": bumps(),
+        "signal_events": signal_events(),
         "eft": eft(),
         "points": [[1.0, 1.0, 1.0], [0.0, 1.1, 0.9]],
     }

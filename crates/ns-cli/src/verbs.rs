@@ -38,6 +38,7 @@ mod report;
 mod scan;
 mod schema;
 mod search;
+mod signal_scan;
 mod significance;
 mod sort;
 mod table;
@@ -146,6 +147,8 @@ verbs! {
     /// Search for every signal of a patch set: local significances, and the global significance of
     /// the largest
     Search: search::SearchArgs,
+    /// Test many signals, given as numbers of events, with one background: CLs and upper limits
+    SignalScan: signal_scan::SignalScanArgs,
     /// Write a table of a stored result as LaTeX, CSV or Markdown
     Table: table::TableArgs,
     /// Throw toys from a model and fit each of them

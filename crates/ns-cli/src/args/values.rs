@@ -208,6 +208,14 @@ pub(crate) fn range(text: &str) -> Result<Range, ValueError> {
     range_of(name, lower, upper)
 }
 
+/// Parses `NAME=LO:HI`, the factors of a normsys at -1 and +1 standard deviation.
+pub(crate) fn normsys(text: &str) -> Result<Range, ValueError> {
+    let form = || ValueError::Form { form: "NAME=LO:HI", example: "theory=0.9:1.1".to_owned() };
+    let (name, factors) = split(text).ok_or_else(form)?;
+    let (lo, hi) = factors.split_once(':').ok_or_else(form)?;
+    Ok(Range { name: name.to_owned(), bounds: [finite(lo)?, finite(hi)?] })
+}
+
 /// Parses `NAME=LO,HI`, as Combine writes a range.
 pub(crate) fn combine_range(text: &str) -> Result<Range, ValueError> {
     let form = |name| ValueError::Form { form: "NAME=LO,HI", example: format!("{name}=0,10") };

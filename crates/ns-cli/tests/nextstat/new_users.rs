@@ -46,6 +46,7 @@ fn each_usual_question_has_a_verb() {
         "exclusion",
         "significance",
         "search",
+        "signal-scan",
         "table",
         "toys",
         "hypotest-toys",

@@ -74,6 +74,20 @@ const MISTAKES: &[Mistake] = &[
     ("search background.json --patchset signals.json --samples 5", 2, &["5 samples are too few"]),
     ("search background.json --patchset signals.json --toys 0", 2, &["--toys"]),
     ("search background.json --patchset signals.json --fix Mu=0", 2, &["`Mu`", "did you mean `mu`"]),
+    ("signal-scan background.json", 2, &["--signals <FILE>"]),
+    ("signal-scan background.json --signals simple.json", 2, &["in `simple.json`", "expected a list", "/channels/0"]),
+    (
+        "signal-scan background.json --signals points.json",
+        2,
+        &["in `points.json`", "expected an object, found a list of 2 at line 1"],
+    ),
+    (
+        "signal-scan shapes.json --signals signal_events.json",
+        2,
+        &["`mu` scales the sample `signal` of the background", "hint: remove the sample `signal` from the background"],
+    ),
+    ("signal-scan background.json --signals signal_events.json --normsys theory=1.1", 2, &["theory=0.9:1.1"]),
+    ("signal-scan background.json --signals signal_events.json --limits --level 0.95", 2, &["0.95", "0.05"]),
     ("coverage simple.json", 2, &["--true <VALUE>"]),
     ("coverage simple.json --true 0,nan", 2, &["invalid value 'nan' for '--true"]),
     (
@@ -129,7 +143,15 @@ const MISTAKES: &[Mistake] = &[
 /// Makes the files that the mistakes name.
 fn files() -> Scratch {
     let scratch = Scratch::new("plausible_mistakes");
-    for example in ["simple.json", "shapes.json", "background.json", "signals.json", "plane.json"] {
+    for example in [
+        "simple.json",
+        "shapes.json",
+        "background.json",
+        "signals.json",
+        "plane.json",
+        "points.json",
+        "signal_events.json",
+    ] {
         std::fs::copy(folder("examples").join(example), scratch.path(example)).expect("an example");
     }
     let texts: [(&str, &[u8]); 9] = [

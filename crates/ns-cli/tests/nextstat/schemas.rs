@@ -82,6 +82,8 @@ const RUNS: &[&[&str]] = &[
     &["hypotest", "background.json", "--patchset", "signals.json", "--every-patch"],
     &["search", "background.json", "--patchset", "signals.json"],
     &["search", "background.json", "--patchset", "plane.json", "--toys", "20", "--limits", "--correlations"],
+    &["signal-scan", "background.json", "--signals", "signal_events.json", "--limits"],
+    &["signal-scan", "background.json", "--signals", "signal_events.json", "--explore", "yes"],
     &["limit", "background.json", "--patchset", "signals.json", "--every-patch"],
     &["evaluate", "simple.json"],
     &["check", "shapes.json"],
