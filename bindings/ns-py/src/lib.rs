@@ -27,6 +27,7 @@ mod numbers;
 mod on_device;
 mod points;
 mod ranking;
+mod scanner;
 mod settings;
 mod tables;
 mod tests_of_mu;
@@ -94,6 +95,7 @@ fn _nextstat(module: &Bound<'_, PyModule>) -> PyResult<()> {
     curves::register(module)?;
     data_sets::register(module)?;
     ranking::register(module)?;
+    scanner::register(module)?;
     toys::register(module)?;
     adaptive_toys::register(module)?;
     differentiable::register(module)?;

@@ -82,7 +82,7 @@ struct BatchValues {
 }
 
 /// Issues a warning about a document, at the line outside the package that reads it.
-fn warn(py: Python<'_>, warning: &str) -> PyResult<()> {
+pub(crate) fn warn(py: Python<'_>, warning: &str) -> PyResult<()> {
     let category = py.get_type::<PyUserWarning>();
     py.import("nextstat._errors")?.call_method1("warn", (warning, category)).map(drop)
 }

@@ -5,6 +5,7 @@ import json
 import warnings
 
 import nextstat
+import numpy
 import pytest
 
 # What a run of toys is, for the document beside a file of them.
@@ -449,6 +450,23 @@ def test_search_is_the_commands(root):
     assert_same(document, here.to_dict(), "search")
     with pytest.raises(nextstat.ParameterError, match="has no label `mas`"):
         nextstat.search(background, plane, along="mas")
+
+
+def test_signal_scan_is_the_commands(root, tmp_path):
+    background, signals = root / "examples/background.json", root / "examples/signal_events.json"
+    options = ["--limits", "--level", "0.1", "--mu", "0.7", "--test-stat", "q", "--lumi", "lumi", "--explore", "no"]
+    options += ["--normsys", "theory_signal=0.9:1.2", "--fix", "theory_wjets=0.5", "--bounds", "mu=0:50"]
+    document = command("signal-scan", background, "--signals", signals, *options)
+    scanner = nextstat.Scanner(
+        background, lumi="lumi", normsys={"theory_signal": (0.9, 1.2)}, fixed={"theory_wjets": 0.5}, bounds={"mu": (0, 50)}
+    )
+    arrays = {name: numpy.array(rows) for name, rows in json.loads(signals.read_text("utf-8")).items()}
+    wanted = {"mu": 0.7, "test_stat": "q", "limits": True, "level": 0.1, "explore": False}
+    assert_same(document, scanner.scan(arrays, **wanted).to_dict(), "signal-scan")
+    numpy.savez(tmp_path / "signals.npz", **arrays)
+    assert_same(document, scanner.scan(tmp_path / "signals.npz", **wanted).to_dict(), "signal-scan")
+    document = command("signal-scan", background, "--signals", tmp_path / "signals.npz", *options)
+    assert_same(document, scanner.scan(arrays, **wanted).to_dict(), "signal-scan")
 
 
 def test_exclusion_is_the_commands(root, tmp_path):

@@ -28,6 +28,7 @@ from . import (
     _pois,
     _results,
     _root_output,
+    _scanner,
     _search,
     _tables,
     _tests,
@@ -67,10 +68,12 @@ from ._results.documents import *
 from ._results.exclusion import *
 from ._results.fits import *
 from ._results.pois import *
+from ._results.scanner import *
 from ._results.search import *
 from ._results.tests import *
 from ._results.toys import *
 from ._root_output import *
+from ._scanner import *
 from ._search import *
 from ._tables import *
 from ._tests import *
@@ -117,6 +120,7 @@ __all__ += _models.__all__
 __all__ += _pois.__all__
 __all__ += _results.__all__
 __all__ += _root_output.__all__
+__all__ += _scanner.__all__
 __all__ += _search.__all__
 __all__ += _tables.__all__
 __all__ += _tests.__all__

@@ -364,6 +364,19 @@ class RawGrid:
         self, choice: _Choice, settings: _Settings, wanted: _Wanted, progress: _Progress
     ) -> _Fields: ...
 
+class RawScanner:
+    """A background that signals are tested with."""
+
+    def __init__(self, workspace: bytes | str, choice: _Choice, settings: _Settings, slot: _Wanted) -> None: ...
+    def channels(self) -> list[tuple[str, int]]: ...
+    def scan(
+        self,
+        yields: list[tuple[str, Any]],
+        uncertainties: list[tuple[str, Any]],
+        wanted: _Wanted,
+        progress: _Progress,
+    ) -> _Fields: ...
+
 class RawGridProvenance:
     """How the results of a grid were computed, read when it is asked for."""
 
