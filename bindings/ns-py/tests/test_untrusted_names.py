@@ -7,6 +7,7 @@ import unicodedata
 import warnings
 
 import nextstat
+import numpy
 import pytest
 from nextstat import pyhf
 
@@ -55,6 +56,13 @@ def found_by_search():
     return nextstat.SearchResult({"patches": patches, "strongest": strongest, "warnings": (HIDDEN,), **ways})
 
 
+def found_by_scan():
+    """A scan of signals whose strength has such a name."""
+    numbers = {"bestfit": numpy.ones(1), "CLs_obs": numpy.ones(1), "CLs_exp": numpy.ones((1, 5))}
+    fields = {"poi": "mu" + HIDDEN, "mu": 1.0, "n_signals": 1, "limits": None, "warnings": (HIDDEN,)}
+    return nextstat.SignalScanResult({**fields, **numbers})
+
+
 def results(model, workspace):
     poi = "mu" + HIDDEN
     toys = nextstat.fit_toys(model, n_toys=5)
@@ -88,6 +96,7 @@ def results(model, workspace):
         nextstat.Result({"name": "half \ud800"}),
         plane(),
         found_by_search(),
+        found_by_scan(),
         nextstat.CommandResult({"exit_code": 0, "output": "", "messages": f"a\nb{HIDDEN}"}),
         nextstat.GridResult({"patches": ({"patch": HIDDEN, "values": {}, "error": HIDDEN},), "n_patches": 1}),
         nextstat.FitResult({"par_names": (HIDDEN,), "warnings": (HIDDEN,), "converged": False}),

@@ -63,7 +63,7 @@ class Scanner:
     {'control_region': 3, 'signal_region': 4}
     >>> found = scanner.scan({"signal_region": [[1.0, 4.0, 9.0, 12.0], [0.5, 2.0, 4.5, 6.0]]})
     >>> [round(float(cls), 3) for cls in found.CLs_obs]
-    [0.105, 0.534]
+    [0.096, 0.533]
     """
 
     @hinted
