@@ -31,7 +31,7 @@ struct SamplePart {
 
 impl SampleSlot {
     /// Returns the slot of the sample `name` of `model`; `None` unless every channel has the
-    /// sample, without shifts, and with at most one per-bin factor.
+    /// sample, without shifts, and with no per-bin factor but a staterror of its own.
     #[must_use]
     pub fn of(model: &Model, name: &str) -> Option<Self> {
         let sample = model.samples.iter().position(|sample| sample == name)?;
@@ -46,12 +46,16 @@ impl SampleSlot {
             if has_shifts || factors.len() > 1 {
                 return None;
             }
+            let first_factor = model.table(model.layout.bin_factor_param)[factors].first().map(|&p| p as usize);
+            if first_factor.is_some_and(|first| !is_own(model, channel, template, first)) {
+                return None;
+            }
             let start = model.layout.nominal.start;
             Some(SamplePart {
                 bins: model.channel_bins(channel),
                 nominal: start + cells.start..start + cells.end,
                 template,
-                first_factor: model.table(model.layout.bin_factor_param)[factors].first().map(|&p| p as usize),
+                first_factor,
             })
         };
         let parts: Option<Vec<SamplePart>> = (0..model.channels.len()).map(part).collect();
@@ -63,11 +67,31 @@ impl SampleSlot {
         self.parts.iter().map(|part| part.template)
     }
 
-    /// Returns `true` if the sample has a staterror of its own in some channel.
+    /// Returns what the normalisations of its factors' constraint terms add to -ln L of `model`:
+    /// Σ ln(σ√2π).
     #[must_use]
-    pub fn has_uncertainties(&self) -> bool {
-        self.parts.iter().any(|part| part.first_factor.is_some())
+    pub fn normalisation(&self, model: &Model) -> f64 {
+        let factors = self.parts.iter().flat_map(|part| part.first_factor.map(|first| first..first + part.bins.len()));
+        let term = |i: usize| match model.parameters.constraint[i] {
+            Some(Constraint::Gaussian { sigma }) => sigma.ln() + 0.5 * (2.0 * std::f64::consts::PI).ln(),
+            _ => 0.0,
+        };
+        factors.flatten().map(term).sum()
     }
+}
+
+/// Returns `true` if the per-bin factors from `first` on are a staterror of `template` alone.
+fn is_own(model: &Model, channel: usize, template: usize, first: usize) -> bool {
+    let is_gaussian = model
+        .channel_bins(channel)
+        .enumerate()
+        .all(|(i, _)| matches!(model.parameters.constraint.get(first + i), Some(Some(Constraint::Gaussian { .. }))));
+    let others = (0..model.n_templates()).filter(|&other| other != template);
+    let uses = |other: usize| {
+        let factors = model.part(model.layout.template_bin_factor, other);
+        model.table(model.layout.bin_factor_param)[factors].iter().any(|&param| param as usize == first)
+    };
+    is_gaussian && !others.into_iter().any(uses)
 }
 
 impl Model {
@@ -152,6 +176,10 @@ mod tests {
         let shift = ModifierData::HistoSys { lo_data: vec![0.5], hi_data: vec![2.0] };
         written.channels[1].samples[1].modifiers.push(modifier("shift", shift));
         let model = compile(&written, &CompileOptions::default()).expect("it is a model");
+        assert_eq!(SampleSlot::of(&model, "signal"), None);
+        let mut shared = workspace([&[1.0, 1.0], &[1.0]], [&[0.5, 0.5], &[0.5]]);
+        shared.channels[0].samples[0].modifiers.push(modifier("stat_0", ModifierData::StatError(vec![1.0; 2])));
+        let model = compile(&shared, &CompileOptions::default()).expect("it is a model");
         assert_eq!(SampleSlot::of(&model, "signal"), None);
     }
 }

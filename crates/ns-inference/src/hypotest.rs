@@ -192,6 +192,11 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
         self.asimov.set_exploring(explores);
     }
 
+    /// Notes whether the Asimov data set is one of several.
+    pub(crate) fn note_ambiguous(&mut self, is_ambiguous: bool) {
+        self.is_ambiguous = is_ambiguous;
+    }
+
     /// Returns whether conditional minima are explored.
     pub(crate) fn is_exploring(&self) -> bool {
         self.observed.is_exploring()

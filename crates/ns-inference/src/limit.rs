@@ -90,9 +90,14 @@ pub fn limit<L: DataLikelihood + Clone>(problem: &mut Problem<'_, L>, poi: usize
     LimitSolver::new(problem.reborrow(), &mut scratch, poi, wanted).limits()
 }
 
-/// Returns the upper limits on the parameter that `test` tests by root finding.
-pub(crate) fn limit_of<L: DataLikelihood + ?Sized>(test: ProfileRatioTest<'_, L>, wanted: LimitOptions) -> LimitResult {
-    LimitSolver::of(test, wanted).limits()
+/// Returns the upper limits on the parameter that `test` tests by root finding, and the test, which
+/// knows the minima that were met.
+pub(crate) fn limit_of<L: DataLikelihood + ?Sized>(
+    test: ProfileRatioTest<'_, L>,
+    wanted: LimitOptions,
+) -> (LimitResult, ProfileRatioTest<'_, L>) {
+    let mut solver = LimitSolver::of(test, wanted);
+    (solver.limits(), solver.test)
 }
 
 /// Returns the upper limits on parameter `poi` from the CLs at the values of `grid` (ascending),
@@ -191,7 +196,7 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
     }
 
     /// Finds every limit.
-    fn limits(mut self) -> LimitResult {
+    fn limits(&mut self) -> LimitResult {
         let (observed, expected) = self.settle(|solver| {
             let expected = [0, 1, 2, 3, 4].map(|i| solver.noting_failures(i + 1, |solver| solver.expected(BAND[i])));
             let observed = solver.noting_failures(0, LimitSolver::observed);
@@ -363,7 +368,7 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
         self.last_pair = Some(pair.clone());
     }
 
-    fn report(mut self, observed: Root, expected: [Root; 5]) -> LimitResult {
+    fn report(&mut self, observed: Root, expected: [Root; 5]) -> LimitResult {
         let names = &self.test.observed.model().parameters.names;
         let parameter = names[self.test.poi].clone();
         let domain = self.test.observed.domain();
@@ -397,7 +402,7 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
             range,
             converged,
             warnings,
-            tested: self.tested,
+            tested: std::mem::take(&mut self.tested),
         }
     }
 

@@ -22,6 +22,8 @@ pub struct BackgroundMinima {
     lowest: Minimum,
     /// The others, free or with parameters fixed.
     others: BasinPool,
+    /// Whether another one is as deep as the lowest.
+    is_ambiguous: bool,
 }
 
 impl BackgroundMinima {
@@ -29,27 +31,16 @@ impl BackgroundMinima {
     /// Returns `None` if the fit does not converge.
     pub fn find<L: DataLikelihood + ?Sized>(problem: &mut Problem<'_, L>, poi: usize) -> Option<Self> {
         let options = with_strength(problem.options, poi, 0.0);
-        let profiler = Profiler::new(problem.model, problem.likelihood, &options);
+        let mut profiler = Profiler::new(problem.model, problem.likelihood, &options);
         let lowest = profiler.best().clone();
-        lowest.converged().then(|| Self { others: profiler.pool().clone(), lowest })
+        let is_ambiguous = profiler.has_equal_minimum(&lowest, &[(poi, 0.0)]);
+        lowest.converged().then(|| Self { others: profiler.pool().clone(), lowest, is_ambiguous })
     }
 
     /// Returns the parameters (P) of the lowest minimum.
     #[must_use]
     pub fn params(&self) -> &[f64] {
         &self.lowest.params
-    }
-
-    /// Returns the number of minima.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        1 + self.others.basins().len()
-    }
-
-    /// Returns `false`: there is a lowest one.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        false
     }
 
     /// Returns -ln L at the lowest minimum.
@@ -119,9 +110,12 @@ impl SignalTest {
         background: &BackgroundMinima,
     ) -> SignalResult {
         let (Problem { model, likelihood, options }, data) = (problem, scratch.data().clone());
+        // Random starts belong to the search, which is done with the background.
+        let options = &FitOptions { multi_start: None, ..options.clone() };
         let observed = self.followed(model, likelihood, options, background);
         let hypothesis = self.hypothesis();
-        let test = ProfileRatioTest::following(observed, &mut *scratch, options, hypothesis, background.params());
+        let mut test = ProfileRatioTest::following(observed, &mut *scratch, options, hypothesis, background.params());
+        test.note_ambiguous(background.is_ambiguous);
         let result = self.result(test);
         scratch.set_data(&data);
         result
@@ -156,6 +150,12 @@ impl SignalTest {
     }
 
     fn result<L: DataLikelihood + ?Sized>(&self, mut test: ProfileRatioTest<'_, L>) -> SignalResult {
+        // First, because all that is reported is to be of the lowest minima that either meets.
+        let mut limit = None;
+        if let Some(level) = self.limit_level {
+            let (found, known) = limit_of(test, LimitOptions { level, statistic: self.statistic });
+            (limit, test) = (Some(found), known);
+        }
         let mut pair = test.at(self.mu);
         if is_far(&pair) && !test.is_exploring() {
             test.set_exploring(true);
@@ -165,8 +165,6 @@ impl SignalTest {
         let twice_nll = 2.0 * test.observed.likelihood().nll(&pair.observed.conditional);
         let result = test.result_of(self.mu, &pair);
         let twice_nll_best = 2.0 * test.observed.best().nll;
-        let wanted = |level| LimitOptions { level, statistic: self.statistic };
-        let limit = self.limit_level.map(|level| limit_of(test, wanted(level)));
         SignalResult { test: result, limit, twice_nll_best, twice_nll }
     }
 }

@@ -37,8 +37,7 @@ impl Candidates {
     }
 
     /// Returns `true` if the model indicates no further minimum: there is nothing to explore.
-    #[must_use]
-    pub fn are_none(&self, domain: &Domain) -> bool {
+    pub(crate) fn are_none(&self, domain: &Domain) -> bool {
         self.same_sign.is_empty() && self.free(domain).next().is_none()
     }
 
