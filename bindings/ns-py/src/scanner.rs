@@ -1,9 +1,11 @@
 //! Scans of many signals over one background.
 
-use nextstat::scanner::{ScanRequest, Scanner, SignalScan, SignalScanLimits, SignalSlot, Signals};
+use nextstat::scanner::{Scanner, SignalScan, SignalScanLimits, SignalScanRequest, SignalSlot, Signals};
 use ns_inference::parallel::ExecutionContext;
 use ns_translate::pyhf::{from_value, read_value};
-use ns_translate::{DocumentSource, DocumentText, LoadRequest, LoadedWorkspace, NumberTable, load_document};
+use ns_translate::{
+    DocumentError, DocumentSource, DocumentText, LoadRequest, LoadedWorkspace, NumberTable, load_document, read_bytes,
+};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -98,7 +100,8 @@ impl PyScanner {
     ) -> PyResult<Bound<'py, PyDict>> {
         let signals = Signals { yields: tables(yields), uncertainties: tables(uncertainties) };
         let Wanted { mu, test_stat, level, explore } = wanted;
-        let request = ScanRequest { mu: Some(mu), statistic: statistic(py, &test_stat)?, limit_level: level, explore };
+        let request =
+            SignalScanRequest { mu: Some(mu), statistic: statistic(py, &test_stat)?, limit_level: level, explore };
         let threads = self.0.analysis().threads();
         let found = monitored(py, callback(progress).as_ref(), |monitor| {
             self.0.scan(&signals, &request, ExecutionContext::new(threads, monitor))
@@ -154,6 +157,21 @@ fn document<'py>(py: Python<'py>, scanner: &Scanner, found: &SignalScan) -> PyRe
     Ok(fields)
 }
 
+/// Returns the arrays in a NumPy archive or a JSON file, with their names.
+#[pyfunction]
+fn read_named_tables(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(String, Bound<'_, PyAny>)>> {
+    let source = DocumentSource::Path(path);
+    let read = || {
+        let tables = ns_translate::read_named_tables(&read_bytes(&source)?);
+        tables.map_err(|problem| DocumentError::from(problem).in_file(&source.name()))
+    };
+    let tables = py.detach(read).map_err(|problem| error::document(py, &problem))?;
+    let array =
+        |(name, table): (String, NumberTable)| Ok((name, matrix(py, table.values, [table.n_rows, table.n_columns])?));
+    tables.into_iter().map(array).collect()
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(read_named_tables, module)?)?;
     module.add_class::<PyScanner>()
 }

@@ -6,7 +6,7 @@
 //! minima are followed is on the page of [`ns_inference::signal_scan`].
 //!
 //! ```
-//! use nextstat::scanner::{ScanRequest, Scanner, SignalSlot, Signals};
+//! use nextstat::scanner::{SignalScanRequest, Scanner, SignalSlot, Signals};
 //! use nextstat::{DocumentSource, LoadRequest, NumberTable, Settings};
 //! use ns_inference::parallel::ExecutionContext;
 //!
@@ -16,7 +16,7 @@
 //! // Two signals, with so many events in the four bins of one channel.
 //! let values = vec![0.0, 2.0, 6.0, 9.0, 0.0, 1.0, 3.0, 4.5];
 //! signals.yields.insert("signal_region".to_owned(), NumberTable { values, n_rows: 2, n_columns: 4 });
-//! let found = scanner.scan(&signals, &ScanRequest::default(), ExecutionContext::SINGLE_THREADED)?;
+//! let found = scanner.scan(&signals, &SignalScanRequest::default(), ExecutionContext::SINGLE_THREADED)?;
 //! assert!(found.cls_obs[0] < found.cls_obs[1]);
 //! # Ok::<(), nextstat::Error>(())
 //! ```
@@ -33,6 +33,7 @@ use crate::error::{Procedure, ScannerError};
 use crate::hypothesis::{LimitRequest, tested};
 use crate::{Analysis, CompileOptions, CompiledModel, Error, Settings};
 use ns_compute::CpuLikelihood;
+use ns_core::nonlinearity::Nonlinearity;
 use ns_core::{Model, SampleSlot};
 use ns_inference::Problem;
 use ns_inference::parallel::{self, ExecutionContext};
@@ -47,12 +48,13 @@ const PILOT_STEP: usize = 64;
 /// The largest number of signals that are tested twice.
 const MOST_PILOTS: usize = 16;
 
-/// Statistics of the two searches that differ by more than this have different minima.
+/// Values of -2 ln L at minima of the two searches that differ by more than this are of different
+/// minima.
 const DIFFERENT: f64 = 1e-5;
 
 /// What is computed for every signal.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ScanRequest {
+pub struct SignalScanRequest {
     /// The tested strength of the signals; 1 if not given.
     pub mu: Option<f64>,
     /// q̃ or q.
@@ -64,7 +66,7 @@ pub struct ScanRequest {
     pub explore: Option<bool>,
 }
 
-impl Default for ScanRequest {
+impl Default for SignalScanRequest {
     fn default() -> Self {
         Self { mu: None, statistic: TestStatistic::QTilde, limit_level: None, explore: None }
     }
@@ -77,6 +79,7 @@ pub struct Scanner {
     exact: Background,
     /// The same for signals with uncertainties.
     uncertain: Background,
+    slot: SignalSlot,
 }
 
 /// A background with a sample for signals.
@@ -126,7 +129,7 @@ impl Scanner {
             let options = slot.add_to(&mut loaded.workspace, options, has_uncertainties)?;
             Background::new(&CompiledModel::from_loaded(loaded, &options)?, settings, &slot.sample)
         };
-        Ok(Self { exact: background(false)?, uncertain: background(true)? })
+        Ok(Self { exact: background(false)?, uncertain: background(true)?, slot: slot.clone() })
     }
 
     /// Returns the analysis of the background, with a sample for signals.
@@ -144,7 +147,7 @@ impl Scanner {
     pub fn scan(
         &self,
         signals: &Signals,
-        request: &ScanRequest,
+        request: &SignalScanRequest,
         execution: ExecutionContext<'_>,
     ) -> Result<SignalScan, Error> {
         let mu = tested(request.statistic, request.mu)?;
@@ -156,34 +159,47 @@ impl Scanner {
         let test =
             SignalTest { poi: background.poi, mu, statistic: request.statistic, limit_level: request.limit_level };
         let minima = background.minima()?;
-        let run = |which: &[usize], explores: bool| {
+        let run = |test: &SignalTest, which: &[usize], explores: bool| {
             parallel::map(
                 which.len(),
                 execution,
                 || background.worker(),
                 |worker, i| {
                     let (yields, uncertainties) = points.of(which[i]);
-                    background.test(worker, &test, minima, [yields, uncertainties], explores)
+                    background.test(worker, test, minima, [yields, uncertainties], explores)
                 },
             )
         };
-        let all: Vec<usize> = (0..points.n).collect();
-        let mut explored = request.explore.unwrap_or(false);
-        let mut found = run(&all, explored);
-        let mut misses = None;
-        if request.explore.is_none() && background.explores_widely() && found.iter().all(Option::is_some) {
-            let pilots = pilots(points.n);
-            let again = run(&pilots, true);
-            let is_same = |(pilot, again): (&usize, &Option<SignalResult>)| {
-                found[*pilot].as_ref().zip(again.as_ref()).is_none_or(|(found, again)| are_alike(found, again))
+        let mut head = result::ScanHead {
+            mu,
+            slot: &self.slot,
+            request,
+            background,
+            minima,
+            explored: request.explore.unwrap_or(false),
+            n_pilots: None,
+            complete: true,
+        };
+        let tested: Vec<usize> = (0..points.n).filter(|&i| points.has_events(i)).collect();
+        let mut found = run(&test, &tested, head.explored);
+        head.complete = found.iter().all(Option::is_some);
+        if request.explore.is_none() && head.complete {
+            let pilots = pilots(tested.len());
+            let of_pilots: Vec<usize> = pilots.iter().map(|&k| tested[k]).collect();
+            let again = run(&SignalTest { limit_level: None, ..test }, &of_pilots, true);
+            head.complete = again.iter().all(Option::is_some);
+            let is_missed = |(k, again): (&usize, &Option<SignalResult>)| {
+                found[*k].as_ref().zip(again.as_ref()).is_some_and(|(found, again)| is_lower(again, found))
             };
-            if !pilots.iter().zip(&again).all(is_same) {
-                (explored, misses) = (true, Some(pilots.len()));
-                found = run(&all, true);
+            if pilots.iter().zip(&again).any(is_missed) {
+                (head.explored, head.n_pilots) = (true, Some(pilots.len()));
+                found = run(&test, &tested, true);
+                head.complete &= found.iter().all(Option::is_some);
             }
         }
-        let head = result::ScanHead { mu, request, background, minima, explored, misses };
-        Ok(SignalScan::new(&head, &points, &found))
+        let mut all: Vec<Option<SignalResult>> = vec![None; points.n];
+        tested.into_iter().zip(found).for_each(|(i, found)| all[i] = found);
+        Ok(SignalScan::new(&head, &points, &all))
     }
 }
 
@@ -193,15 +209,15 @@ fn pilots(n: usize) -> Vec<usize> {
     (0..n_pilots).map(|k| k * n / n_pilots).collect()
 }
 
-/// Returns `true` if both searches have met the same minima.
-fn are_alike(followed: &SignalResult, explored: &SignalResult) -> bool {
-    let alike = |a: Option<f64>, b: Option<f64>| match (a, b) {
-        (Some(a), Some(b)) => (a - b).abs() <= DIFFERENT,
-        (a, b) => a.is_none() == b.is_none(),
-    };
-    alike(followed.test.q, explored.test.q)
-        && alike(followed.test.q_asimov, explored.test.q_asimov)
-        && alike(Some(followed.twice_nll_best), Some(explored.twice_nll_best))
+/// Returns `true` if the full search has met lower minima than the fits that `followed` those of
+/// the background.
+fn is_lower(explored: &SignalResult, followed: &SignalResult) -> bool {
+    let lower = |explored: f64, followed: f64| explored < followed - DIFFERENT;
+    let asimov = explored.test.q_asimov.zip(followed.test.q_asimov);
+    lower(explored.twice_nll_best, followed.twice_nll_best)
+        || lower(explored.twice_nll, followed.twice_nll)
+        || asimov.is_some_and(|(explored, followed)| lower(explored, followed))
+        || (explored.test.converged && !followed.test.converged)
 }
 
 impl Background {
@@ -235,12 +251,6 @@ impl Background {
         found.as_ref().ok_or_else(|| ScannerError::Background.into())
     }
 
-    /// Returns `true` if the full search does more than follow minima.
-    fn explores_widely(&self) -> bool {
-        let candidates = ns_inference::search::Candidates::of(self.analysis.model());
-        !candidates.are_none(&self.analysis.domain())
-    }
-
     fn test(
         &self,
         worker: &mut Worker,
@@ -250,12 +260,29 @@ impl Background {
         explores: bool,
     ) -> SignalResult {
         worker.set(&self.slot, numbers);
-        let problem = Problem::new(&worker.model, &mut worker.observed, self.analysis.options());
         if explores {
+            // What the full search looks at depends on the signal.
+            worker.model.nonlinearity = Nonlinearity::of(&worker.model);
+        }
+        let problem = Problem::new(&worker.model, &mut worker.observed, self.analysis.options());
+        let mut found = if explores {
             test.explore(problem, &mut worker.asimov)
         } else {
             test.follow(problem, &mut worker.asimov, minima)
+        };
+        // With those of their factors, -2 ln L of different signals could not be compared.
+        let normalisation = 2.0 * self.slot.normalisation(&worker.model);
+        found.twice_nll -= normalisation;
+        found.twice_nll_best -= normalisation;
+        if let Some(limit) = &mut found.limit {
+            limit.tested = Vec::new();
         }
+        found
+    }
+
+    /// Returns -2 ln L without signal, without the normalisations of the signals' factors.
+    fn twice_nll(&self, minima: &BackgroundMinima) -> f64 {
+        2.0 * (minima.nll() - self.slot.normalisation(self.analysis.model()))
     }
 }
 

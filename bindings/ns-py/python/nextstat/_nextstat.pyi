@@ -364,6 +364,8 @@ class RawGrid:
         self, choice: _Choice, settings: _Settings, wanted: _Wanted, progress: _Progress
     ) -> _Fields: ...
 
+def read_named_tables(path: str) -> list[tuple[str, Any]]: ...
+
 class RawScanner:
     """A background that signals are tested with."""
 

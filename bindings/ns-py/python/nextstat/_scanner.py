@@ -11,7 +11,7 @@ from ._arguments import flag, settings_of_grid, text
 from ._errors import shown
 from ._keywords import hinted
 from ._models import choice_of
-from ._nextstat import ParameterError, RawScanner
+from ._nextstat import ParameterError, RawScanner, read_named_tables
 from ._progress import progress_of
 from ._results import SignalScanResult, warn_of
 from ._sources import document_bytes, file_of
@@ -50,10 +50,21 @@ class Scanner:
     lumi : str, optional
         The name of the luminosity that scales the signals, too.
     normsys : dict, optional
-        Normalisation uncertainties of all signals, by the names of parameters of the background or
-        of new ones: the factors at -1 and +1 standard deviation.
+        Normalisation uncertainties of all signals, such as ``{"theory": (0.9, 1.1)}``: the factors
+        at -1 and +1 standard deviation. A name that the background has is the same parameter.
+    measurement, poi, interp_defaults, interpolation
+        As for `load_workspace`.
+    fixed, bounds, fit_channels, mask, multi_start, seed
+        As for `fit`.
     threads : int, optional
         As many as the machine has if not given; results do not depend on it.
+
+    Raises
+    ------
+    WorkspaceError, ModelError
+        A background that cannot be read or is not a valid model.
+    ParameterError
+        Names that the background has already; settings that do not fit it.
 
     Examples
     --------
@@ -130,8 +141,8 @@ class Scanner:
             Expected events by channel, N × bins: a row for each signal; a channel that is left out
             has none. Absolute statistical uncertainties, of the same shape, are under the name of
             the channel with ``.uncertainty`` appended. A path is that of a NumPy archive (`.npz`)
-            of such arrays, or of a Parquet file with a column of lists for each (which needs
-            `pyarrow`).
+            or of a JSON object of such arrays, or of a Parquet file with a column of lists for each
+            (which needs `pyarrow`).
         mu : float
             The strength that is tested.
         test_stat : ``"qtilde"`` or ``"q"``
@@ -179,11 +190,7 @@ def _read(path: Any) -> Mapping[str, ArrayLike]:
 
         columns = pyarrow.parquet.read_table(name)
         return {column: columns.column(column).to_pylist() for column in columns.column_names}
-    arrays = numpy.load(name)
-    if isinstance(arrays, numpy.ndarray):
-        raise ParameterError(f"`{name}` is a single array: `numpy.savez` gives every channel a name")
-    with arrays:
-        return dict(arrays.items())
+    return dict(read_named_tables(name))
 
 
 def _split(signals: Mapping[str, ArrayLike]) -> tuple[list[tuple[str, Any]], list[tuple[str, Any]]]:
@@ -195,6 +202,8 @@ def _split(signals: Mapping[str, ArrayLike]) -> tuple[list[tuple[str, Any]], lis
             array = numpy.atleast_2d(numpy.asarray(values, dtype=float))
         except (TypeError, ValueError):
             raise ParameterError(f"`signals`: the rows of `{channel}` are not numbers, or differ in length") from None
+        if array.size == 0:
+            array = array.reshape(0, 0)
         if array.ndim != 2:
             raise ParameterError(f"`signals`: `{channel}` has {array.ndim} dimensions instead of 2")
         if channel.endswith(_UNCERTAINTY):

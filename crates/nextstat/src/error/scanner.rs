@@ -8,15 +8,13 @@ use ns_core::did_you_mean;
 #[non_exhaustive]
 pub enum ScannerError {
     /// A measurement without a parameter of interest.
-    #[error(
-        "the measurement `{measurement}` names no parameter of interest, so that the strength of signals has no name"
-    )]
+    #[error("the measurement `{measurement}` names no parameter of interest")]
     NoStrength {
         /// The measurement.
         measurement: String,
     },
     /// A strength that the background has already.
-    #[error("`{name}` scales the sample `{sample}` of the background, and cannot be the strength of the signals")]
+    #[error("`{name}` scales the sample `{sample}` of the background, so it cannot be the strength of the signals")]
     StrengthInUse {
         /// The parameter.
         name: String,
@@ -28,6 +26,16 @@ pub enum ScannerError {
     SampleInUse {
         /// The sample.
         name: String,
+    },
+    /// Statistical uncertainties that the background has already.
+    #[error(
+        "the sample `{sample}` of the background has a modifier `{name}`, as the statistical uncertainties of signals are called"
+    )]
+    UncertaintyInUse {
+        /// The name.
+        name: String,
+        /// The sample.
+        sample: String,
     },
     /// Tables without rows.
     #[error("there are no signals")]
@@ -62,7 +70,7 @@ pub enum ScannerError {
         found: [usize; 2],
     },
     /// A number that cannot be one of events.
-    #[error("the {what} of signal {signal} in the channel `{channel}`, bin {bin}, are {value}")]
+    #[error("the {what} of signal {signal} in bin {bin} of the channel `{channel}` are {value}")]
     NotACount {
         /// The channel.
         channel: String,
@@ -85,16 +93,20 @@ impl ScannerError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::NoStrength { .. } => Some("give the strength a name".to_owned()),
+            Self::NoStrength { .. } => Some("name the parameter that scales the signals: the strength".to_owned()),
             Self::StrengthInUse { sample, .. } => {
                 Some(format!("remove the sample `{sample}` from the background, or give the strength another name"))
             }
-            Self::SampleInUse { .. } => Some("give the sample of the signals another name".to_owned()),
+            Self::SampleInUse { .. } | Self::UncertaintyInUse { .. } => {
+                Some("give the sample of the signals another name".to_owned())
+            }
             Self::UnknownChannel { channel, known } => {
                 let similar = did_you_mean(channel, known.iter().map(String::as_str));
                 Some(similar.unwrap_or_else(|| format!("its channels are {}", quoted(known))))
             }
-            Self::NotACount { .. } => Some("numbers of events are finite, and 0 or more".to_owned()),
+            Self::NotACount { .. } => {
+                Some("numbers of events and their uncertainties are finite, and 0 or more".to_owned())
+            }
             Self::NoSignals | Self::UncertaintyAlone { .. } | Self::Shape { .. } | Self::Background => None,
         }
     }

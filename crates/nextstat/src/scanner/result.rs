@@ -1,7 +1,7 @@
 //! What a scan has found, signal by signal.
 
 use super::signals::SignalPoints;
-use super::{Background, ScanRequest};
+use super::{Background, SignalScanRequest, SignalSlot};
 use crate::document::{about, to_document};
 use ns_inference::signal_scan::{BackgroundMinima, SignalResult};
 use serde::Serialize;
@@ -17,8 +17,14 @@ const NAMED: usize = 5;
 pub struct SignalScan {
     /// The number of signals (N).
     pub n_signals: usize,
+    /// The name of the signals as a sample.
+    pub sample: String,
     /// The parameter that scales the signals.
     pub poi: String,
+    /// The luminosity that scales them, too, if one does.
+    pub lumi: Option<String>,
+    /// Normalisation uncertainties of all signals: factors at -1 and +1 standard deviation.
+    pub normsys: BTreeMap<String, [f64; 2]>,
     /// Its tested value.
     pub mu: f64,
     /// The test statistic.
@@ -35,11 +41,12 @@ pub struct SignalScan {
     pub q_asimov: Vec<f64>,
     /// The best fit of the strength.
     pub bestfit: Vec<f64>,
-    /// -2 ln L at the tested strength.
+    /// -2 ln L at the tested strength, without the normalisations ln(σ√2π) of the statistical
+    /// uncertainties of signals, so that different signals can be compared.
     pub twice_nll: Vec<f64>,
-    /// -2 ln L at the best fit.
+    /// The same at the best fit.
     pub twice_nll_best: Vec<f64>,
-    /// -2 ln L without signal.
+    /// The same without signal.
     pub twice_nll_background: f64,
     /// The upper limits on the strength, if they were wanted.
     pub limits: Option<SignalScanLimits>,
@@ -47,9 +54,10 @@ pub struct SignalScan {
     pub signal_converged: Vec<bool>,
     /// Whether the lowest minima were searched for with every signal.
     pub explored: bool,
-    /// Whether the run was not cancelled; signals that were not tested have no numbers.
+    /// Whether the run was not cancelled: then signals may have no numbers, or only those of fits
+    /// that started at the minima of the background.
     pub complete: bool,
-    /// Whether all fits of all signals converged.
+    /// Whether all fits of all signals with events converged.
     pub converged: bool,
     /// What to know before the numbers are used.
     pub warnings: Vec<String>,
@@ -74,12 +82,14 @@ pub struct SignalScanLimits {
 /// What all signals of a scan have in common.
 pub(super) struct ScanHead<'a> {
     pub(super) mu: f64,
-    pub(super) request: &'a ScanRequest,
+    pub(super) request: &'a SignalScanRequest,
     pub(super) background: &'a Background,
     pub(super) minima: &'a BackgroundMinima,
+    pub(super) slot: &'a SignalSlot,
     pub(super) explored: bool,
-    /// How many signals showed that all have to be explored.
-    pub(super) misses: Option<usize>,
+    /// The number of signals of which one showed that all have to be explored.
+    pub(super) n_pilots: Option<usize>,
+    pub(super) complete: bool,
 }
 
 impl SignalScan {
@@ -104,10 +114,13 @@ impl SignalScan {
         let has_converged =
             |found: &SignalResult| found.test.converged && found.limit.as_ref().is_none_or(|limit| limit.converged);
         let signal_converged: Vec<bool> = (0..points.n).map(|i| usable(i).is_some_and(has_converged)).collect();
-        let complete = found.iter().all(Option::is_some);
+        let has_result = |i: &usize| points.has_events(*i);
         Self {
             n_signals: points.n,
+            sample: head.slot.sample.clone(),
             poi: names[head.background.poi].clone(),
+            lumi: head.slot.lumi.clone(),
+            normsys: head.slot.normsys.iter().cloned().collect(),
             mu: head.mu,
             test_stat: head.request.statistic.name(),
             cls_obs: each(&|found| found.test.cls_obs),
@@ -115,13 +128,13 @@ impl SignalScan {
             q: each(&|found| found.test.q),
             q_asimov: each(&|found| found.test.q_asimov),
             bestfit: each(&|found| found.test.poi.bestfit),
-            twice_nll: each(&|found| Some(found.twice_nll).filter(|nll| nll.is_finite())),
-            twice_nll_best: each(&|found| Some(found.twice_nll_best).filter(|nll| nll.is_finite())),
-            twice_nll_background: 2.0 * head.minima.nll(),
+            twice_nll: each(&|found| found.test.q.map(|_| found.twice_nll)),
+            twice_nll_best: each(&|found| found.test.poi.bestfit.map(|_| found.twice_nll_best)),
+            twice_nll_background: head.background.twice_nll(head.minima),
             limits,
             explored: head.explored,
-            complete,
-            converged: complete && signal_converged.iter().all(|converged| *converged),
+            complete: head.complete,
+            converged: head.complete && (0..points.n).filter(has_result).all(|i| signal_converged[i]),
             signal_converged,
             warnings: warnings(head, points, found),
             measurement: analysis.model().measurement.clone().into(),
@@ -133,6 +146,12 @@ impl SignalScan {
     #[must_use]
     pub fn document(&self) -> Value {
         about("signal-scan", &self.measurement, self.provenance.clone(), to_document(self))
+    }
+
+    /// Returns how it was computed.
+    #[must_use]
+    pub fn provenance(&self) -> &Value {
+        &self.provenance
     }
 
     /// Returns the warnings in one line, if there are any.
@@ -147,11 +166,16 @@ fn warnings(head: &ScanHead<'_>, points: &SignalPoints, found: &[Option<SignalRe
     let mut warnings = Vec::new();
     let empty: Vec<usize> = (0..points.n).filter(|&i| !points.has_events(i)).collect();
     if !empty.is_empty() {
-        warnings.push(format!("{} without events have no result", numbered(&empty)));
+        let verb = if empty.len() == 1 { "has" } else { "have" };
+        warnings.push(format!("{} {verb} no events, and so no result", numbered(&empty)));
     }
-    if let Some(n_pilots) = head.misses {
+    let dropped = points.with_uncertainty_alone();
+    if !dropped.is_empty() {
+        warnings.push(format!("{}: uncertainties of bins without events are left out", numbered(&dropped)));
+    }
+    if let Some(n_pilots) = head.n_pilots {
         warnings.push(format!(
-            "following the minima of the background misses lower ones (tried with {n_pilots} of the signals), so that they were searched for with every signal"
+            "fits that start at the minima of the background missed lower ones for some of {n_pilots} signals that were tried, so lower minima were searched for with every signal"
         ));
     }
     let mut said: BTreeMap<&str, Vec<usize>> = BTreeMap::new();

@@ -107,8 +107,8 @@ impl SignalPoints {
         }
         let place_of = |bin: usize| {
             let place = model.place(bin);
-            let channel = whole.channels.iter().position(|name| *name == place.channel).unwrap_or(0);
-            whole.channel_bins(channel).start + place.bin
+            let channel = whole.channels.iter().position(|name| *name == place.channel);
+            whole.channel_bins(channel.expect("a model has the channels of its parts")).start + place.bin
         };
         let bins: Vec<usize> = (0..model.n_bins()).map(place_of).collect();
         let select = |values: &[f64]| -> Vec<f64> {
@@ -122,6 +122,16 @@ impl SignalPoints {
     pub(super) fn of(&self, i: usize) -> (&[f64], &[f64]) {
         let range = i * self.n_bins..(i + 1) * self.n_bins;
         (&self.yields[range.clone()], &self.uncertainties[range])
+    }
+
+    /// Returns the signals that have uncertainties in bins without events.
+    pub(super) fn with_uncertainty_alone(&self) -> Vec<usize> {
+        let is_alone = |(events, uncertainty): (&f64, &f64)| *events == 0.0 && *uncertainty > 0.0;
+        let has_alone = |&i: &usize| {
+            let (events, uncertainties) = self.of(i);
+            self.has_events(i) && events.iter().zip(uncertainties).any(is_alone)
+        };
+        (0..self.n).filter(has_alone).collect()
     }
 
     /// Returns `true` if signal `i` has events.

@@ -1,9 +1,9 @@
 //! The sample of a background that signals take the place of.
 
 use crate::error::ScannerError;
+use ns_core::CompileOptions;
 use ns_core::compile::PoiChoice;
 use ns_core::spec::{Modifier, ModifierData, ModifierInterpolation, Sample, Workspace};
-use ns_core::{CompileError, CompileOptions};
 
 /// The sample that signals take the place of.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +26,7 @@ impl Default for SignalSlot {
 }
 
 impl SignalSlot {
-    /// Adds the sample, with one event per bin, to every channel of `workspace`, and returns
+    /// Adds the sample, without events, to every channel of `workspace`, and returns
     /// `options` with its strength as the parameter of interest.
     ///
     /// # Errors
@@ -47,10 +47,9 @@ impl SignalSlot {
                 |(name, [lo, hi]): &(String, [f64; 2])| modifier(name, ModifierData::NormSys { lo: *lo, hi: *hi });
             modifiers.extend(self.normsys.iter().map(normsys));
             if has_uncertainties {
-                let name = format!("staterror_{}_{}", self.sample, channel.name);
-                modifiers.push(modifier(&name, ModifierData::StatError(vec![0.1; n_bins])));
+                modifiers.push(modifier(&self.staterror(&channel.name), ModifierData::StatError(vec![0.0; n_bins])));
             }
-            let (name, data) = (self.sample.clone(), vec![1.0; n_bins]);
+            let (name, data) = (self.sample.clone(), vec![0.0; n_bins]);
             channel.samples.push(Sample { name, data, modifiers, ..Sample::default() });
         }
         Ok(CompileOptions { poi: PoiChoice::Named(vec![strength]), ..options.clone() })
@@ -71,10 +70,15 @@ impl SignalSlot {
             Some(name) => measurements.find(|measurement| measurement.name == *name),
             None => measurements.next(),
         };
-        // An unknown name is an error that compiling explains.
-        let measurement = measurement.ok_or(CompileError::NoMeasurement)?;
+        // Compiling says what is wrong.
+        let Some(measurement) = measurement else { return Ok(String::new()) };
         let poi = measurement.poi.clone().filter(|poi| !poi.is_empty());
         Ok(poi.ok_or_else(|| ScannerError::NoStrength { measurement: measurement.name.clone() })?)
+    }
+
+    /// Returns the name of the statistical uncertainties in `channel`.
+    fn staterror(&self, channel: &str) -> String {
+        format!("staterror_{}_{channel}", self.sample)
     }
 
     fn check(&self, workspace: &Workspace, strength: &str) -> Result<(), ScannerError> {
@@ -82,6 +86,10 @@ impl SignalSlot {
             for sample in &channel.samples {
                 if sample.name == self.sample {
                     return Err(ScannerError::SampleInUse { name: self.sample.clone() });
+                }
+                let own = self.staterror(&channel.name);
+                if sample.modifiers.iter().any(|modifier| modifier.name == own) {
+                    return Err(ScannerError::UncertaintyInUse { name: own, sample: sample.name.clone() });
                 }
                 if sample.modifiers.iter().any(|modifier| modifier.name == strength) {
                     let (name, sample) = (strength.to_owned(), sample.name.clone());

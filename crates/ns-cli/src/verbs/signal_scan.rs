@@ -11,7 +11,7 @@ use crate::output::{Progress, Reporter, ResultArgs, escape};
 use crate::status::Status;
 use clap::{Args, ValueEnum};
 use nextstat::number::optional;
-use nextstat::scanner::{ScanRequest, Scanner, SignalScan, SignalSlot, Signals};
+use nextstat::scanner::{Scanner, SignalScan, SignalScanRequest, SignalSlot, Signals};
 use ns_inference::parallel::ExecutionContext;
 use ns_inference::test_statistic::TestStatistic;
 use ns_translate::{DocumentError, DocumentSource, read_bytes, read_named_tables};
@@ -46,10 +46,11 @@ pub(crate) struct SignalScanArgs {
     limits: bool,
 
     /// CLs at the limits
-    #[arg(long, value_name = "LEVEL", value_parser = fraction, default_value_t = 0.05, allow_hyphen_values = true)]
+    #[arg(long, value_name = "LEVEL", value_parser = fraction, default_value_t = 0.05, requires = "limits", allow_hyphen_values = true)]
     level: f64,
 
-    /// Search for the lowest minima with every signal, or never; if not given, a few signals decide
+    /// Search for the lowest minima with every signal, or only with the background; if not given, a
+    /// few signals decide
     #[arg(long, value_name = "YES_OR_NO", value_enum)]
     explore: Option<ExploreArg>,
 
@@ -57,6 +58,10 @@ pub(crate) struct SignalScanArgs {
     /// if not given
     #[arg(long, value_name = "NAME")]
     strength: Option<String>,
+
+    /// Name of the signals as a sample
+    #[arg(long, value_name = "NAME", default_value = "signal")]
+    sample: String,
 
     /// Name of the luminosity that scales the signals, too
     #[arg(long, value_name = "NAME")]
@@ -105,15 +110,15 @@ impl Command for SignalScanArgs {
         let options = self.setup.model.options()?;
         let (loaded, _) = input.load_for(options.measurement.clone())?;
         let slot = SignalSlot {
+            sample: self.sample.clone(),
             strength: self.strength.clone(),
             lumi: self.lumi.clone(),
             normsys: self.normsys.iter().map(|normsys| (normsys.name.clone(), normsys.bounds)).collect(),
-            ..SignalSlot::default()
         };
         let scanner = Scanner::new(&loaded, &options, &self.setup.settings_of_several()?, &slot)?;
         let tables = read_named_tables(&read_bytes(&self.signals)?);
         let signals = tables.map_err(|error| DocumentError::from(error).in_file(&self.signals.name()))?;
-        let request = ScanRequest {
+        let request = SignalScanRequest {
             mu: Some(self.mu),
             statistic: match self.test_stat {
                 StatisticArg::Qtilde => TestStatistic::QTilde,
@@ -136,10 +141,14 @@ impl Command for SignalScanArgs {
 
 /// Formats the results of the first signals.
 fn summary(found: &SignalScan) -> String {
-    let mut columns =
-        vec![("signal", Align::Right), ("best fit", Align::Right), ("CLs", Align::Right), ("expected", Align::Right)];
+    let mut columns = vec![
+        ("signal", Align::Right),
+        ("best fit", Align::Right),
+        ("CLs", Align::Right),
+        ("expected CLs", Align::Right),
+    ];
     if found.limits.is_some() {
-        columns.extend([("limit", Align::Right), ("expected", Align::Right)]);
+        columns.extend([("limit", Align::Right), ("expected limit", Align::Right)]);
     }
     let number = |value: f64| optional(Some(value).filter(|value| value.is_finite()), 4);
     let row = |i: usize| {
@@ -151,7 +160,7 @@ fn summary(found: &SignalScan) -> String {
         cells
     };
     let rows: Vec<Vec<String>> = (0..found.n_signals.min(SHOWN)).map(row).collect();
-    let mut text = conditions_of(&found.document()["provenance"]);
+    let mut text = conditions_of(found.provenance());
     let _ = writeln!(text, "`{}` = {}", escape(&found.poi), found.mu);
     text += &table(&columns, &rows);
     if found.n_signals > SHOWN {

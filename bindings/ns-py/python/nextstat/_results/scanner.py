@@ -24,8 +24,14 @@ class SignalScanResult(Result):
     Attributes
     ----------
     n_signals : int
+    sample : str
+        The name of the signals as a sample.
     poi : str
         The parameter that scales the signals.
+    lumi : str or None
+        The luminosity that scales them, too.
+    normsys : dict
+        Normalisation uncertainties of all signals: factors at -1 and +1 standard deviation.
     mu : float
         Its tested value.
     test_stat : str
@@ -38,13 +44,14 @@ class SignalScanResult(Result):
     bestfit : array (N)
         The best fit of the strength.
     twice_nll, twice_nll_best : array (N)
-        -2 ln L at the tested strength and at the best fit.
+        -2 ln L at the tested strength and at the best fit, without the normalisations of the
+        statistical uncertainties of signals, so that different signals can be compared.
     twice_nll_background : float
-        -2 ln L without signal.
+        The same without signal.
     limits : dict or None
         Upper limits on the strength: `level`, `observed` (N) and `expected` (N × 5).
     signal_converged : array (N) of bool
-        Which signals have a result whose fits converged.
+        Which signals have a result whose fits converged; those without events have none.
     explored : bool
         Whether the lowest minima were searched for with every signal.
     measurement : str
@@ -55,7 +62,10 @@ class SignalScanResult(Result):
     __slots__ = ()
     _schema = "signal-scan"
     n_signals: int
+    sample: str
     poi: str
+    lumi: str | None
+    normsys: Mapping[str, tuple[float, float]]
     mu: float
     test_stat: str
     CLs_obs: ndarray
@@ -75,10 +85,10 @@ class SignalScanResult(Result):
     warnings: tuple[str, ...]
 
     def _view(self) -> _views.View:
-        columns: tuple[str, ...] = ("signal", "best fit", "CLs", "expected")
+        columns: tuple[str, ...] = ("signal", "best fit", "CLs", "expected CLs")
         lists = [self.bestfit, self.CLs_obs, self.CLs_exp[:, 2]]
         if self.limits is not None:
-            columns += ("limit", "expected")
+            columns += ("limit", "expected limit")
             lists += [self.limits["observed"], self.limits["expected"][:, 2]]
         rows = [(str(i), *(shown_number(values[i]) for values in lists)) for i in range(self.n_signals)]
         facts = [("tested", f"{self.poi} = {shown_number(self.mu)}")]
