@@ -33,13 +33,14 @@ def check_merged(folder):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a shell script")
-def test_the_slurm_script_makes_the_parts_of_one_run(root, command):
-    [script] = blocks(root, "how-to/cluster.md", "slurm")
-    last = int(re.search(r"--array=1-(\d+)", script)[1])
-    for task in range(1, last + 1):
-        variables = {"SLURM_ARRAY_TASK_ID": str(task), "SLURM_ARRAY_TASK_COUNT": str(last), "SLURM_CPUS_PER_TASK": "1"}
-        subprocess.run(["sh", "-c", script], check=True, cwd=command, env={**os.environ, **variables})
-    check_merged(command)
+def test_jobs_of_this_package_run_its_command(command):
+    job = ["nextstat", "job", "--scheduler", "local", "--shards", "3", "--directory", "job"]
+    toys = ["toys", "examples/shapes.json", "--n-toys", "4000", "--seed", "1", "--parameter", "mu", "--output-file", "toys.npy"]
+    line = subprocess.run([*job, *toys], check=True, cwd=command, capture_output=True, text=True).stdout
+    assert line == "sh job/submit.sh\n"
+    subprocess.run(line, shell=True, check=True, cwd=command)
+    subprocess.run(["nextstat", *toys[:-1], "one.npy"], check=True, cwd=command)
+    assert (command / "toys.npy").read_bytes() == (command / "one.npy").read_bytes()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a shell script")

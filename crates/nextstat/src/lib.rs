@@ -106,6 +106,7 @@ pub mod full_report;
 pub mod goodness;
 pub mod hypothesis;
 pub mod intervals;
+pub mod jobs;
 pub mod limit_scan;
 pub mod model;
 pub mod number;

@@ -8,6 +8,7 @@ mod frozen;
 mod ignored;
 mod model;
 mod setup;
+mod sharded;
 mod toy_run;
 pub(crate) mod values;
 
@@ -16,4 +17,5 @@ pub(crate) use device::DeviceArgs;
 pub(crate) use ignored::IgnoredArgs;
 pub(crate) use model::{InputArgs, ModelArgs, SourceArgs, ThreadArgs, compile_error, named_or_piped};
 pub(crate) use setup::{HideArgs, PredictionArgs, SetupArgs, in_fit, stored_fit};
+pub(crate) use sharded::{ResultFile, ShardedArgs, is_piped};
 pub(crate) use toy_run::{AdaptiveToyArgs, AuxChoice, ToyRunArgs, ToyStatistic, is_npy, shard};

@@ -5,6 +5,7 @@ use nextstat::error::SettingsError;
 use nextstat::exclusion::ExclusionError;
 use nextstat::fits::FitsFileError;
 use nextstat::full_report::NotAPage;
+use nextstat::jobs::JobError;
 use nextstat::schema::UnknownSchema;
 use nextstat::stored::StoredFitError;
 use nextstat::tables::TableError;
@@ -180,6 +181,30 @@ pub(crate) enum CliError {
     /// A verb of the Python package, which is not there.
     #[error("`{verb}` runs in the Python package nextstat-rs, which `{python}` does not have")]
     NoPythonPackage { verb: &'static str, python: String },
+    /// A job of a verb that takes no shards.
+    #[error("`{verb}` cannot be divided into shards")]
+    NoShards { verb: String, known: Vec<String> },
+    /// A job of a command that is a shard itself.
+    #[error("a job sets `--shard` itself")]
+    OwnShard,
+    /// A job whose result has no file.
+    #[error("a job needs a file for its result")]
+    JobToStdout,
+    /// A job that would read standard input, which it does not have.
+    #[error("a job has no standard input to read from")]
+    JobFromStdin,
+    /// A job whose result would be a table.
+    #[error("shards are merged to JSON, and not to the table that `--format` asks for")]
+    JobOfTable,
+    /// An option that is joined to other ones.
+    #[error("`{option} {value}` is not written as an option of its own")]
+    HiddenOption { option: &'static str, value: String },
+    /// A job that cannot be written.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// The working directory cannot be named.
+    #[error("cannot find the working directory")]
+    NoWorkingDirectory(#[source] io::Error),
     /// A manual page for a verb that does not exist.
     #[error("there is no verb `{name}`")]
     UnknownVerb { name: String, similar: Option<String> },
@@ -272,6 +297,13 @@ impl CliError {
                 Some(similar) => format!("did you mean `{similar}`?"),
                 None => "`nextstat --help` lists the verbs".to_owned(),
             }),
+            Self::NoShards { known, .. } => Some(format!("`{}` can", known.join("`, `"))),
+            Self::OwnShard => Some("leave it out: `job --shards N` is the number of shards".to_owned()),
+            Self::JobToStdout => Some("name it in the command: `--output-file FILE`".to_owned()),
+            Self::JobFromStdin => Some("name the files that the command reads".to_owned()),
+            Self::JobOfTable => Some("`nextstat table` writes a table of the merged result".to_owned()),
+            Self::HiddenOption { option, value } => Some(format!("write `{option} {value}`")),
+            Self::Job(error) => error.hint().map(str::to_owned),
             Self::Schema(error) => Some(error.hint()),
             Self::NeedsTwo { .. } => Some("name two parameters with `--parameter`".to_owned()),
             _ => None,

@@ -50,25 +50,40 @@ pub(crate) fn command_line() -> Vec<String> {
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments = usage::joined(arguments.into_iter().collect());
     COMMAND_LINE.set(arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect());
-    let matches = Cli::command().try_get_matches_from(&arguments);
-    let parsed = matches.and_then(|mut matches| {
-        let table = require_table(&matches);
-        Ok((Cli::from_arg_matches_mut(&mut matches)?, table))
-    });
-    let (cli, table) = match parsed {
-        Ok(parsed) => parsed,
-        Err(error) => {
-            // The parser quotes arguments as they are, so it parses escaped ones again.
-            let arguments = ns_terminal::escape_arguments(&arguments);
-            let error = Cli::try_parse_from(&arguments).err().unwrap_or(error);
-            return usage::explain(error, &arguments);
-        }
+    let cli = match parsed(&arguments) {
+        Ok(cli) => cli,
+        Err(code) => return code,
     };
     if let Some(warning) = ns_terminal::unknown_instruction_set() {
         reporter::warning(&warning);
     }
-    let is_sound = table.and_then(|()| cli.verb.files().require_other_output());
-    exit_code(is_sound.and_then(|()| cli.verb.run()))
+    exit_code(cli.verb.files().require_other_output().and_then(|()| cli.verb.run()))
+}
+
+/// Returns what `arguments` mean, which [`usage::joined`] returned; or the exit code, after
+/// printing help or what is wrong with them.
+pub(crate) fn parsed(arguments: &[OsString]) -> Result<Cli, u8> {
+    let matches = Cli::command().try_get_matches_from(arguments);
+    let parsed = matches.and_then(|mut matches| {
+        let table = require_table(&matches);
+        Ok((Cli::from_arg_matches_mut(&mut matches)?, table))
+    });
+    match parsed {
+        Ok((cli, Ok(()))) => Ok(cli),
+        Ok((_, Err(error))) => Err(exit_code(Err(error))),
+        Err(error) => {
+            // The parser quotes arguments as they are, so it parses escaped ones again.
+            let arguments = ns_terminal::escape_arguments(arguments);
+            let error = Cli::try_parse_from(&arguments).err().unwrap_or(error);
+            Err(usage::explain(error, &arguments))
+        }
+    }
+}
+
+/// Returns what `words` mean, without the name of the command; or the exit code, as [`parsed`].
+pub(crate) fn parsed_words(words: &[String]) -> Result<Cli, u8> {
+    let arguments = std::iter::once("nextstat".into()).chain(words.iter().map(OsString::from));
+    parsed(&usage::joined(arguments.collect()))
 }
 
 /// Refuses a `--table` that no result of the verb has, before the result is computed.

@@ -25,6 +25,7 @@ mod hypotest_toys;
 mod in_python;
 mod inspect;
 mod interval;
+mod job;
 mod json2xml;
 mod limit;
 mod limit_scan;
@@ -46,6 +47,7 @@ mod toy_limits;
 mod toys;
 mod yields;
 
+use crate::args::ShardedArgs;
 use crate::args::files::Files;
 use crate::error::CliError;
 use crate::status::Status;
@@ -87,6 +89,12 @@ pub(crate) trait Command: Sized {
         Files::default()
     }
 
+    /// Returns what a job must know of a run that can be divided into shards, and `None` for
+    /// every other one.
+    fn sharded(&self) -> Option<ShardedArgs<'_>> {
+        None
+    }
+
     /// Does the work of the verb and writes its result.
     fn run(self) -> Result<Status, CliError>;
 }
@@ -104,6 +112,12 @@ macro_rules! verbs {
             fn files(&self) -> Files<'_> {
                 match self {
                     $(Self::$verb(arguments) => arguments.files(),)+
+                }
+            }
+
+            fn sharded(&self) -> Option<ShardedArgs<'_>> {
+                match self {
+                    $(Self::$verb(arguments) => arguments.sharded(),)+
                 }
             }
 
@@ -159,6 +173,8 @@ verbs! {
     Interval: interval::IntervalArgs,
     /// Determine the coverage of intervals by toys: how often they contain the true value
     Coverage: coverage::CoverageArgs,
+    /// Write the scripts that run the shards of `toys`, `hypotest-toys` or `fits` on a cluster
+    Job: job::JobArgs,
     /// Show the contents of a workspace
     Inspect: inspect::InspectArgs,
     /// Check a model for problems before fitting it

@@ -5,7 +5,18 @@ use std::path::Path;
 
 /// The layers from the bottom to the top.
 const LAYERS: &[&[&str]] = &[
-    &["blinding", "bootstrap", "cancel", "fit_counts", "number", "replicas", "sample_groups", "schema", "stored"],
+    &[
+        "blinding",
+        "bootstrap",
+        "cancel",
+        "fit_counts",
+        "jobs",
+        "number",
+        "replicas",
+        "sample_groups",
+        "schema",
+        "stored",
+    ],
     &["data_sets", "document"],
     &["error"],
     &["device", "settings"],

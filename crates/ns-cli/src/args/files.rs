@@ -70,6 +70,17 @@ impl<'a> Files<'a> {
         self
     }
 
+    /// Refuses files that are read and do not exist.
+    ///
+    /// # Errors
+    /// That of reading the first of them.
+    pub(crate) fn require_inputs(&self) -> Result<(), CliError> {
+        match self.read.iter().find(|path| !path.exists()) {
+            Some(path) => Ok(ns_translate::read_bytes(&DocumentSource::Path(path.to_path_buf())).map(drop)?),
+            None => Ok(()),
+        }
+    }
+
     /// Refuses a result that would replace an input, and two results in one place.
     ///
     /// # Errors

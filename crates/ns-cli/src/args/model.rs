@@ -233,6 +233,11 @@ pub(crate) struct ThreadArgs {
 }
 
 impl ThreadArgs {
+    /// Returns the number of threads, if it was given.
+    pub(crate) fn given(&self) -> Option<NonZeroUsize> {
+        self.threads
+    }
+
     /// Returns the number of threads.
     pub(crate) fn count(&self) -> NonZeroUsize {
         self.threads.unwrap_or_else(ns_inference::parallel::all_threads)

@@ -49,6 +49,11 @@ impl ToyRunArgs {
         if self.resume { ToyFileMode::Resume } else { ToyFileMode::Fresh }
     }
 
+    /// Returns the shard, if one was given, and whether a run is continued.
+    pub(crate) fn division(&self) -> (Option<Shard>, bool) {
+        (self.shard, self.resume)
+    }
+
     /// Refuses options that need the file of toys that the option `file` names.
     pub(crate) fn require_no_file_options(&self, file: &'static str) -> Result<(), CliError> {
         let shard = self.shard.map(|_| "--shard");

@@ -5,7 +5,7 @@ use nextstat::Face;
 use ns_core::interpolate::{HistoSysInterpolation, Interpolation, NormSysInterpolation};
 use ns_inference::toys::{InvalidToyCount, number_of_toys};
 use ns_translate::DocumentSource;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
 /// `NAME=VALUE`
@@ -66,6 +66,8 @@ pub(crate) enum ValueError {
     NotACount { text: String },
     #[error("`{text}` is not a number of threads: at least 1")]
     NotThreads { text: String },
+    #[error("`{text}` is not a number of shards: 1 to {MOST_SHARDS}")]
+    NotShards { text: String },
     #[error(transparent)]
     InvalidToyCount(#[from] InvalidToyCount),
     #[error("`{text}` is not between 0 and 1")]
@@ -128,6 +130,15 @@ pub(crate) fn seed(text: &str) -> Result<u64, String> {
 pub(crate) fn threads(text: &str) -> Result<NonZeroUsize, ValueError> {
     let number = text.trim().parse().ok().and_then(NonZeroUsize::new);
     number.ok_or_else(|| ValueError::NotThreads { text: text.to_owned() })
+}
+
+/// The largest number of shards of a job: their names are the arguments of one command.
+const MOST_SHARDS: u32 = 10_000;
+
+/// Parses the number of shards of a job.
+pub(crate) fn n_shards(text: &str) -> Result<NonZeroU32, ValueError> {
+    let number = text.trim().parse().ok().and_then(NonZeroU32::new).filter(|n| n.get() <= MOST_SHARDS);
+    number.ok_or_else(|| ValueError::NotShards { text: text.to_owned() })
 }
 
 /// Parses a whole number of at least 0.

@@ -26,6 +26,9 @@ pub(crate) struct OutputArgs {
 }
 
 impl OutputArgs {
+    /// The names of the option for the file of the result.
+    pub(crate) const FILE_OPTIONS: &'static [&'static str] = &["--output-file", "--output", "-o"];
+
     /// Returns `true` if standard output is a terminal that gets the table of a result and not its
     /// JSON.
     pub(crate) fn has_table_on_stdout(&self) -> bool {

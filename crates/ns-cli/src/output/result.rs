@@ -86,6 +86,11 @@ impl ResultArgs {
         write_text(&table.text(format), &self.output)
     }
 
+    /// Returns `true` if the result is written as a table.
+    pub(crate) fn is_table(&self) -> bool {
+        self.table.format.is_some_and(|format| format.of_table().is_some())
+    }
+
     /// Returns `true` if the arguments ask for the result, and not only for what else the verb
     /// writes.
     pub(crate) fn is_asked_for(&self) -> bool {

@@ -5,7 +5,7 @@ use super::merge::MergeArgs;
 use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
 use crate::args::values::source;
-use crate::args::{DeviceArgs, SetupArgs, ThreadArgs, is_npy, shard};
+use crate::args::{DeviceArgs, ResultFile, SetupArgs, ShardedArgs, ThreadArgs, is_npy, is_piped, shard};
 use crate::error::CliError;
 use crate::output::reporter::conditions;
 use crate::output::table::{Align, table};
@@ -87,6 +87,19 @@ impl Command for FitsArgs {
             None => self.run.setup.files(&self.run.output).reading(self.run.data.as_ref()).with_documents(),
             Some(FitsVerb::Merge(merge)) => merge.files(),
         }
+    }
+
+    fn sharded(&self) -> Option<ShardedArgs<'_>> {
+        self.verb.is_none().then(|| ShardedArgs {
+            verb: "fits",
+            merged_by: "fits",
+            file_option: "--output-file",
+            division: (self.run.shard, self.run.resume),
+            results: vec![ResultFile::of(&self.run.output)],
+            is_table: false,
+            is_piped: is_piped(&self.run.setup, self.run.data.as_ref()),
+            threads: self.run.threads.given(),
+        })
     }
 
     fn run(self) -> Result<Status, CliError> {

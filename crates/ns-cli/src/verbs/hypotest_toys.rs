@@ -4,7 +4,7 @@ use super::hypotest::BAND;
 use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
 use crate::args::values::{finite, n_toys};
-use crate::args::{DeviceArgs, SetupArgs, ThreadArgs, ToyRunArgs, ToyStatistic};
+use crate::args::{DeviceArgs, ResultFile, SetupArgs, ShardedArgs, ThreadArgs, ToyRunArgs, ToyStatistic, is_piped};
 use crate::error::CliError;
 use crate::output::reporter::{Notice, conditions};
 use crate::output::table::{Align, table};
@@ -107,6 +107,20 @@ impl HypotestToysArgs {
 impl Command for HypotestToysArgs {
     fn files(&self) -> Files<'_> {
         self.setup.files(&self.output).writing(self.toys_file.as_ref()).with_documents()
+    }
+
+    fn sharded(&self) -> Option<ShardedArgs<'_>> {
+        let toys_file = ResultFile { options: &["--toys-file"], path: self.toys_file.as_deref() };
+        Some(ShardedArgs {
+            verb: "hypotest-toys",
+            merged_by: "toys",
+            file_option: "--toys-file",
+            division: self.run.division(),
+            results: vec![toys_file, ResultFile::of(&self.output)],
+            is_table: self.output.is_table(),
+            is_piped: is_piped(&self.setup, None),
+            threads: self.threads.given(),
+        })
     }
 
     fn run(self) -> Result<Status, CliError> {

@@ -4,7 +4,7 @@ use super::fit_runs::{self, RunEnd, end_document};
 use super::{Command, EXIT_CODES, merge};
 use crate::args::files::Files;
 use crate::args::values::{finite, n_toys};
-use crate::args::{DeviceArgs, SetupArgs, ThreadArgs, ToyRunArgs, is_npy};
+use crate::args::{DeviceArgs, ResultFile, SetupArgs, ShardedArgs, ThreadArgs, ToyRunArgs, is_npy, is_piped};
 use crate::error::CliError;
 use crate::output::reporter::conditions;
 use crate::output::{OutputArgs, Paint, Progress, Reporter, RowsDocument, escape};
@@ -92,6 +92,19 @@ impl Command for ToysArgs {
             None => self.throw.setup.files(&self.throw.output).with_documents(),
             Some(ToysVerb::Merge(merge)) => merge.files(),
         }
+    }
+
+    fn sharded(&self) -> Option<ShardedArgs<'_>> {
+        self.verb.is_none().then(|| ShardedArgs {
+            verb: "toys",
+            merged_by: "toys",
+            file_option: "--output-file",
+            division: self.throw.run.division(),
+            results: vec![ResultFile::of(&self.throw.output)],
+            is_table: false,
+            is_piped: is_piped(&self.throw.setup, None),
+            threads: self.throw.threads.given(),
+        })
     }
 
     fn run(self) -> Result<Status, CliError> {

@@ -14,6 +14,8 @@ mod histfactory;
 mod histfactory_written;
 mod hs3;
 mod in_python;
+#[cfg(unix)]
+mod jobs;
 mod layers;
 mod new_users;
 mod plausible_mistakes;

@@ -52,6 +52,7 @@ fn each_usual_question_has_a_verb() {
         "hypotest-toys",
         "interval",
         "coverage",
+        "job",
         "inspect",
         "check",
         "combine",

@@ -1,0 +1,52 @@
+//! A job of Slurm: an array of shards, and a merge that depends on it.
+
+use super::shell::quoted;
+use super::{JobRequest, Places, SUBMIT, Script};
+
+/// Returns the scripts for `sbatch`, and the one that submits them.
+///
+/// Slurm reads a `#SBATCH` line with rules of its own, and runs a copy of the script. So these
+/// lines have no paths but names in the folder, where `submit.sh` calls `sbatch`, and the commands
+/// have absolute ones.
+pub(super) fn scripts(request: &JobRequest, places: &Places) -> [Script; 3] {
+    let (n_shards, n_threads) = (request.n_shards, request.n_threads);
+    let at_once = request.at_once.map(|n| format!("%{n}")).unwrap_or_default();
+    let directives: String = request.directives.iter().map(|line| format!("#SBATCH {line}\n")).collect();
+    let folder = quoted(&places.folder);
+    let array = format!(
+        "#!/bin/sh
+#SBATCH --job-name=nextstat
+#SBATCH --array=1-{n_shards}{at_once}
+#SBATCH --cpus-per-task={n_threads}
+#SBATCH --output=shard-%a.log
+#SBATCH --open-mode=append
+#SBATCH --requeue
+{directives}exec sh {folder}/shard.sh \"$SLURM_ARRAY_TASK_ID\"
+"
+    );
+    let merge = format!(
+        "#!/bin/sh
+#SBATCH --job-name=nextstat-merge
+#SBATCH --output=merge.log
+#SBATCH --open-mode=append
+{directives}exec sh {folder}/merge.sh
+"
+    );
+    let submit = format!(
+        "#!/bin/sh
+# Submits all shards, and the merge, which waits for them. Finished shards are kept, so that the
+# same script continues after a failure.
+cd {folder} || exit 2
+array=$(sbatch --parsable array.sbatch) || exit 2
+# A federation appends the name of its cluster.
+array=${{array%%;*}}
+merge=$(sbatch --parsable --dependency=\"afterok:$array\" --kill-on-invalid-dep=yes merge.sbatch) || exit 2
+echo \"shards: job $array, merge: job ${{merge%%;*}}\"
+"
+    );
+    [
+        Script { name: "array.sbatch", text: array },
+        Script { name: "merge.sbatch", text: merge },
+        Script { name: SUBMIT, text: submit },
+    ]
+}
