@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import nextstat
@@ -28,7 +28,7 @@ def model():
 
 
 @pytest.fixture(scope="module", params=["processes", "pool", "dask"])
-def on(request):
+def executor(request):
     """Each kind of worker: two processes on this machine."""
     if request.param == "processes":
         yield 2
@@ -59,65 +59,65 @@ def same_bits(first, second):
     return True
 
 
-def test_fits_of_toys_are_those_of_one_process(model, on):
+def test_fits_of_toys_are_those_of_one_process(model, executor):
     options = {"n_toys": 123, "first": 7, "seed": 5, "poi_uncertainty": True, "fixed": {"lumi": 1.01}}
     seen = []
-    found = distributed.fit_toys(model, on=on, parts=5, progress=lambda *at: seen.append(at), **options)
+    found = distributed.fit_toys(model, executor=executor, parts=5, progress=lambda *at: seen.append(at), **options)
     assert same_bits(found, nextstat.fit_toys(model, **options))
     assert seen[-1] == (123, 123) and len(seen) == 5
 
 
-def test_tests_by_toys_are_those_of_one_process(model, on):
+def test_tests_by_toys_are_those_of_one_process(model, executor):
     for options in ({"mu": 2.0, "n_toys": 90, "n_toys_b": 41}, {"mu": 0.0, "n_toys": 50, "test_stat": "q0"}):
-        found = distributed.hypotest_toys(model, on=on, parts=4, seed=3, **options)
+        found = distributed.hypotest_toys(model, executor=executor, parts=4, seed=3, **options)
         assert same_bits(found, nextstat.hypotest_toys(model, seed=3, **options))
 
 
 @pytest.mark.parametrize("error", [0.3, 0.03, 0.015, 1e-6])
-def test_tests_by_toys_stop_where_one_process_does(model, on, error):
+def test_tests_by_toys_stop_where_one_process_does(model, executor, error):
     options = {"n_toys": 1300, "n_toys_b": 900, "seed": 3, "stop_at_error": error}
     whole = nextstat.hypotest_toys(model, 1.0, **options)
     assert (sum(whole.n_toys) < 2200) == (error > 1e-3)
     for parts in (None, 7):
-        assert same_bits(distributed.hypotest_toys(model, 1.0, on=on, parts=parts, **options), whole)
+        assert same_bits(distributed.hypotest_toys(model, 1.0, executor=executor, parts=parts, **options), whole)
 
 
 def test_a_test_that_has_enough_toys_does_not_wait_for_the_rest(model):
     start = time.monotonic()
-    found = distributed.hypotest_toys(model, 1.0, on=2, n_toys=10**8, stop_at_error=0.02)
+    found = distributed.hypotest_toys(model, 1.0, executor=2, n_toys=10**8, stop_at_error=0.02)
     assert found.CLs_obs_error < 0.02 and sum(found.n_toys) < 10**5 and time.monotonic() - start < 30
 
 
-def test_rankings_are_those_of_one_process(model, on):
+def test_rankings_are_those_of_one_process(model, executor):
     options = {"groups": {"statistics": "mc_stat_*"}, "minos": True}
-    assert same_bits(distributed.ranking(model, on=on, parts=3, **options), nextstat.ranking(model, **options))
+    assert same_bits(distributed.ranking(model, executor=executor, parts=3, **options), nextstat.ranking(model, **options))
 
 
-def test_grids_are_those_of_one_process(model, on):
+def test_grids_are_those_of_one_process(model, executor):
     values = ([0.0, 1.0, 2.0, 3.0], None)
-    found = distributed.profile_scan(model, values, parameter=("mu", "norm_ttbar"), points=5, on=on)
+    found = distributed.profile_scan(model, values, parameter=("mu", "norm_ttbar"), points=5, executor=executor)
     assert same_bits(found, nextstat.profile_scan(model, values, parameter=("mu", "norm_ttbar"), points=5))
 
 
-def test_scans_of_many_parameters_are_those_of_one_process(model, on):
+def test_scans_of_many_parameters_are_those_of_one_process(model, executor):
     parameters = ("mu", "lumi", "norm_ttbar")
-    found = distributed.run_all("profile_scan", {name: (model, {"parameter": name}) for name in parameters}, points=7, on=on)
+    found = distributed.run_all("profile_scan", {name: (model, {"parameter": name}) for name in parameters}, points=7, executor=executor)
     assert list(found) == list(parameters)
     for name, result in found.items():
         assert same_bits(result, nextstat.profile_scan(model, parameter=name, points=7))
 
 
-def test_grids_of_signals_are_those_of_one_process(on):
+def test_grids_of_signals_are_those_of_one_process(executor):
     background, signals = EXAMPLES / "background.json", EXAMPLES / "signals.json"
-    found = distributed.signal_grid(background, signals, on=on)
+    found = distributed.signal_grid(background, signals, executor=executor)
     assert list(found) == ["signal_300", "signal_500", "signal_800"]
     for name, result in found.items():
         assert same_bits(result, nextstat.upper_limit(nextstat.load_workspace(background, patchset=signals, patch_name=name)))
-    chosen = distributed.signal_grid(background, signals, patches=["signal_800"], procedure="hypotest", mu=2.0, on=on)
+    chosen = distributed.signal_grid(background, signals, patches=["signal_800"], procedure="hypotest", mu=2.0, executor=executor)
     assert list(chosen) == ["signal_800"] and chosen["signal_800"].mu == 2.0
 
 
-def test_toys_that_fail_keep_their_place(on):
+def test_toys_that_fail_keep_their_place(executor):
     """Nothing is expected where the parameter of interest is fixed at zero, so that every toy with
     an event fails.
     """
@@ -132,7 +132,7 @@ def test_toys_that_fail_keep_their_place(on):
     model = nextstat.model_of(workspace)
     options = {"params": [1.0, 0.0], "n_toys": 60, "seed": 2, "fixed": {"mu": 0.0}}
     with pytest.warns(nextstat.NextstatWarning, match="did not converge"):
-        found, whole = distributed.fit_toys(model, on=on, parts=4, **options), nextstat.fit_toys(model, **options)
+        found, whole = distributed.fit_toys(model, executor=executor, parts=4, **options), nextstat.fit_toys(model, **options)
     assert 10 < found.n_failed < 50
     assert same_bits(found, whole)
 
@@ -143,7 +143,7 @@ def test_failed_toys_of_tests_are_counted(model, monkeypatch):
     parts = [numpy.array([0.1, 0.2, 3.0, nan]), numpy.array([nan, nan, 1.0])]
     monkeypatch.setattr(distributed, "run", lambda *_, **__: parts)
     with pytest.warns(nextstat.NextstatWarning, match="3 toys did not converge"):
-        found = distributed.hypotest_toys(model, 2.0, n_toys=4, n_toys_b=3, on=1)
+        found = distributed.hypotest_toys(model, 2.0, n_toys=4, n_toys_b=3, executor=1)
     assert found.n_failed == (1, 2) and found.n_toys == (4, 3)
     assert found.toys_tested.tolist() == [0.1, 3.0, 1.0]
 
@@ -183,7 +183,7 @@ def test_a_killed_process_costs_its_part_only(model, monkeypatch):
     # When a part is done, the other process is mostly at the next one.
     killer = Killer(lambda: [pid for slot in pool._at.values() for pid in pool._slots[slot]._processes][:1])
     options = {"n_toys": 6000, "seed": 1}
-    found = distributed.fit_toys(model, on=2, parts=6, progress=killer, **options)
+    found = distributed.fit_toys(model, executor=2, parts=6, progress=killer, **options)
     assert killer.killed is not None
     assert same_bits(found, nextstat.fit_toys(model, **options))
     assert len(names) == 7, "six parts, and one of them again"
@@ -196,7 +196,7 @@ def test_a_killed_worker_of_a_pool_costs_what_was_under_way(model, monkeypatch):
         pool = _pools.Borrowed(executor)
         names = counted(pool, monkeypatch)
         killer = Killer(lambda: list(executor._processes))
-        found = distributed.fit_toys(model, on=executor, parts=8, progress=killer, **options)
+        found = distributed.fit_toys(model, executor=executor, parts=8, progress=killer, **options)
     assert killer.killed is not None
     assert same_bits(found, nextstat.fit_toys(model, **options))
     # The two workers' parts, the one that waited, and as many answers of new workers that they miss
@@ -209,7 +209,7 @@ def test_a_killed_worker_of_dask_is_made_up_for(model):
     options = {"n_toys": 6000, "seed": 1}
     with dask_client() as client:
         killer = Killer(lambda: list(client.run(os.getpid).values()))
-        found = distributed.fit_toys(model, on=client, parts=6, progress=killer, **options)
+        found = distributed.fit_toys(model, executor=client, parts=6, progress=killer, **options)
     assert killer.killed is not None
     assert same_bits(found, nextstat.fit_toys(model, **options))
 
@@ -224,7 +224,7 @@ if __name__ == "__main__":
     made = _pools.multiprocessing.active_children
     def tell(done, total):
         print(*(process.pid for process in made()), flush=True)
-    distributed.fit_toys(model, n_toys=10_000_000, on=2, parts=100_000, progress=tell)
+    distributed.fit_toys(model, n_toys=10_000_000, executor=2, parts=100_000, progress=tell)
 """
 
 
@@ -272,7 +272,7 @@ def test_a_closed_client_is_said_to_be_closed(model):
     with dask_client() as client:
         client.close()
         with pytest.raises(distributed.WorkerError, match="is closed"):
-            distributed.fit_toys(model, n_toys=10, on=client)
+            distributed.fit_toys(model, n_toys=10, executor=client)
 
 
 def test_a_part_that_kills_every_worker_is_named(model, monkeypatch):
@@ -288,7 +288,7 @@ def test_a_part_that_kills_every_worker_is_named(model, monkeypatch):
     monkeypatch.setattr(pool, "submit", deadly)
     monkeypatch.setattr(distributed, "pool_of", lambda _: pool)
     with pytest.raises(distributed.WorkerError, match="toys 0 to 4000: its worker was lost 3 times"):
-        distributed.fit_toys(model, n_toys=4000, on=1, parts=1, retries=2)
+        distributed.fit_toys(model, n_toys=4000, executor=1, parts=1, retries=2)
 
 
 def test_models_travel_once_to_each_process(model, monkeypatch):
@@ -300,11 +300,11 @@ def test_models_travel_once_to_each_process(model, monkeypatch):
         return submit(self, function, digest, packed, *rest)
 
     monkeypatch.setattr(ProcessPoolExecutor, "submit", recorded)
-    distributed.fit_toys(model, n_toys=40, on=2, parts=8)
+    distributed.fit_toys(model, n_toys=40, executor=2, parts=8)
     assert sum(has_model for _, has_model in sent) == 2
     sent.clear()
     with ProcessPoolExecutor(2, mp_context=SPAWN) as executor:
-        distributed.fit_toys(model, n_toys=40, on=executor, parts=12)
+        distributed.fit_toys(model, n_toys=40, executor=executor, parts=12)
     assert sum(has_model for _, has_model in sent) <= 4
 
 
@@ -314,41 +314,44 @@ def test_what_a_caller_raises_ends_the_work_and_the_processes(model):
 
     before = set(multiprocessing.active_children())
     with pytest.raises(KeyboardInterrupt):
-        distributed.fit_toys(model, n_toys=40_000, on=2, parts=40, progress=stop)
+        distributed.fit_toys(model, n_toys=40_000, executor=2, parts=40, progress=stop)
     end = time.monotonic() + 10
     while set(multiprocessing.active_children()) - before and time.monotonic() < end:
         time.sleep(0.05)
     assert not set(multiprocessing.active_children()) - before
 
 
-def test_errors_of_the_library_are_those_of_one_process(model, on):
+def test_errors_of_the_library_are_those_of_one_process(model, executor):
     with pytest.raises(nextstat.ParameterError, match="the parameter `lumy`") as caught:
-        distributed.fit_toys(model, model.init, n_toys=10, fixed={"lumy": 1.0}, on=on)
+        distributed.fit_toys(model, model.init, n_toys=10, fixed={"lumy": 1.0}, executor=executor)
     assert "lumi" in caught.value.hint
-    found = distributed.run_all("hypotest", {"good": model, "bad": (model, {"fixed": {"nothing": 1.0}})}, errors="return", on=on)
+    found = distributed.run_all("hypotest", {"good": model, "bad": (model, {"fixed": {"nothing": 1.0}})}, errors="return", executor=executor)
     assert found["good"].converged and isinstance(found["bad"], nextstat.ParameterError)
 
 
 def test_what_cannot_be_done_is_said(model):
-    with pytest.raises(TypeError, match="`on` is a number of processes, an executor, or a client"):
-        distributed.fit_toys(model, on="cluster")
+    with pytest.raises(TypeError, match="`executor` is a number of processes, an executor with the method `submit`"):
+        distributed.fit_toys(model, executor="cluster")
     with pytest.raises(TypeError, match="a number of processes, an executor"):
-        distributed.fit_toys(model, on=None)
+        distributed.fit_toys(model, executor=None)
+    for not_one in (ThreadPoolExecutor, "2", [2], model):
+        with pytest.raises(TypeError, match="`executor` is a number of processes"):
+            distributed.fit_toys(model, executor=not_one)
     with pytest.raises(ValueError, match="unknown procedure `fti`"):
-        distributed.run_all("fti", {"a": model}, on=1)
+        distributed.run_all("fti", {"a": model}, executor=1)
     with pytest.raises(nextstat.WorkspaceError, match="made for another workspace"):
-        distributed.signal_grid(EXAMPLES / "shapes.json", EXAMPLES / "signals.json", on=1)
+        distributed.signal_grid(EXAMPLES / "shapes.json", EXAMPLES / "signals.json", executor=1)
     with pytest.raises(nextstat.WorkspaceError, match="no patch named `signal_301`"):
-        distributed.signal_grid(EXAMPLES / "background.json", EXAMPLES / "signals.json", patches="signal_301", on=1)
+        distributed.signal_grid(EXAMPLES / "background.json", EXAMPLES / "signals.json", patches="signal_301", executor=1)
     with pytest.raises(TypeError, match="`parameter` is a pair of names"):
-        distributed.profile_scan(model, parameter=("mu",), on=1)
+        distributed.profile_scan(model, parameter=("mu",), executor=1)
     with pytest.raises(TypeError, match="unknown option `fxied`; choose one of `data`"):
-        distributed.fit_toys(model, fxied={"mu": 1.0}, on=1)
-    with pytest.raises(nextstat.ParameterError, match="`on` is 0, and must be at least 1"):
-        distributed.fit_toys(model, on=0)
+        distributed.fit_toys(model, fxied={"mu": 1.0}, executor=1)
+    with pytest.raises(nextstat.ParameterError, match="`executor` is 0, and must be at least 1"):
+        distributed.fit_toys(model, executor=0)
     for call in (distributed.fit_toys, distributed.hypotest_toys):
         with pytest.raises(nextstat.ParameterError, match="`n_toys`: `0` is not a whole number from 1 to 281474976710656"):
-            call(model, n_toys=0, on=1)
+            call(model, n_toys=0, executor=1)
 
 
 def test_parts_cover_everything_once():
@@ -362,4 +365,65 @@ def test_parts_cover_everything_once():
 
 def test_threads_are_workers_too(model):
     with ThreadPoolExecutor(2) as executor:
-        assert same_bits(distributed.fit_toys(model, n_toys=30, on=executor), nextstat.fit_toys(model, n_toys=30))
+        assert same_bits(distributed.fit_toys(model, n_toys=30, executor=executor), nextstat.fit_toys(model, n_toys=30))
+
+
+class LazyFuture:
+    """A future of an executor that works only while a result is waited for, as TaskVine's does."""
+
+    def __init__(self, function, arguments):
+        self.work, self.found = (function, arguments), None
+
+    def done(self):
+        return self.found is not None
+
+    def result(self, timeout=None):
+        if self.found is None:
+            function, arguments = self.work
+            self.found = (function(*arguments),)
+        return self.found[0]
+
+
+class LazyExecutor:
+    def submit(self, function, *arguments):
+        return LazyFuture(function, arguments)
+
+
+def test_any_object_that_submits_is_an_executor(model):
+    options = {"n_toys": 60, "seed": 4}
+    assert same_bits(distributed.fit_toys(model, executor=LazyExecutor(), parts=3, **options), nextstat.fit_toys(model, **options))
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_what_an_executor_gives_up_is_not_repeated_here(model, number):
+    submitted = []
+
+    class Faulty(LazyExecutor):
+        def submit(self, function, *arguments):
+            submitted.append(arguments)
+            if len(submitted) == number:
+                future = Future()
+                future.set_exception(BrokenExecutor("no workers"))
+                return future
+            return super().submit(function, *arguments)
+
+    with pytest.raises(distributed.WorkerError, match=r"its worker was lost \(no workers\)"):
+        distributed.fit_toys(model, n_toys=60, executor=Faulty(), parts=3, retries=5)
+    assert len(submitted) == 3
+
+
+def test_toys_that_may_not_be_needed_are_not_submitted_far_ahead(model):
+    waiting = []
+
+    class Counted(LazyExecutor):
+        max_workers = 2
+
+        def submit(self, function, *arguments):
+            future = super().submit(function, *arguments)
+            waiting.append(future)
+            assert sum(not future.done() for future in waiting) <= 8
+            return future
+
+    options = {"n_toys": 100_000, "seed": 3, "stop_at_error": 0.02}
+    found = distributed.hypotest_toys(model, 1.0, executor=Counted(), **options)
+    assert same_bits(found, nextstat.hypotest_toys(model, 1.0, **options)) and len(waiting) < 60

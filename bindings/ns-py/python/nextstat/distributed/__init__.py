@@ -1,15 +1,15 @@
 """The procedures of the package on many processes or machines.
 
-Results are those of one process, to the bit. Every function takes `on`, which does the work: a
-number of processes of this machine, an executor of `concurrent.futures`, or a client of
-`dask.distributed` (the extra `dask`: ``pip install 'nextstat-rs[dask]'``). A
-model is sent to a worker once. If a worker is killed, another one does its part again.
+Results are those of one process, to the bit. Every function takes `executor`, which does the work:
+a number of processes of this machine, any object with the method `submit` of `concurrent.futures`,
+or a client of `dask.distributed` (the extra `dask`: ``pip install 'nextstat-rs[dask]'``). A model
+is sent to a worker once. If a worker is killed, another one does its part again.
 
 >>> import nextstat, nextstat.distributed
 >>> from concurrent.futures import ThreadPoolExecutor
 >>> model = nextstat.load_workspace("examples/simple.json")
 >>> with ThreadPoolExecutor(2) as executor:
-...     toys = nextstat.distributed.fit_toys(model, n_toys=100, seed=1, on=executor)
+...     toys = nextstat.distributed.fit_toys(model, n_toys=100, seed=1, executor=executor)
 >>> toys == nextstat.fit_toys(model, n_toys=100, seed=1)
 True
 """
@@ -82,7 +82,7 @@ def fit_toys(
     model: Model,
     params: ArrayLike | None = None,
     *,
-    on: Any,
+    executor: Any,
     n_toys: int = 1000,
     first: int = 0,
     seed: int = 0,
@@ -97,12 +97,14 @@ def fit_toys(
 
     Parameters
     ----------
-    on : int, Executor or dask Client
-        What does the work.
+    executor : int, executor or client
+        What does the work: a number of processes, any object with the method `submit` of
+        `concurrent.futures`, or a client of dask.
     parts : int, optional
         How many parts; a few for each worker if not given.
     retries : int
-        How often a part whose worker was lost is done again.
+        How often a part whose worker was lost is done again, by a number of processes or a pool of
+        processes. Every other executor repeats parts as it is configured.
     options
         As of `nextstat.fit_toys`: `data`, `init`, `fixed`, `bounds`, `multi_start`; each worker
         uses one thread if `threads` is not given.
@@ -123,7 +125,7 @@ def fit_toys(
         "wants_uncertainty": flag("poi_uncertainty", poi_uncertainty),
     }
     params = _nextstat.throwing_point(model, given) if params is None else params
-    pool = pool_of(on)
+    pool = pool_of(executor)
     digest, packed = _work.pack(model)
     calls = []
     for start, end in _shares(stop - begin, pool.size, parts, _LEAST):
@@ -148,7 +150,7 @@ def hypotest_toys(
     model: Model,
     mu: float | None = None,
     *,
-    on: Any,
+    executor: Any,
     n_toys: int = 1000,
     n_toys_b: int | None = None,
     test_stat: str = "qtilde",
@@ -164,7 +166,7 @@ def hypotest_toys(
 
     Parameters
     ----------
-    on, parts, retries, options
+    executor, parts, retries, options
         As of `fit_toys`.
     stop_at_error : float, optional
         As of `nextstat.hypotest_toys`, and with its result: the toys are taken in order, and those
@@ -177,7 +179,7 @@ def hypotest_toys(
     given = _given(model, {"seed": seed, **options})
     wanted = toys_wanted(mu, n_toys, n_toys_b, test_stat=test_stat, stop_at_error=stop_at_error)
     wanted["is_aux_fixed"] = parse_aux(aux)
-    pool = pool_of(on)
+    pool = pool_of(executor)
     digest, packed = _work.pack(model)
     calls = []
     for start, end in _shares_of_test(sum(wanted["n_toys"]), pool.size, parts, stop_at_error):
@@ -209,7 +211,7 @@ def _shares_of_test(total: int, size: int, parts: int | None, stop_at_error: flo
 def ranking(
     model: Model,
     *,
-    on: Any,
+    executor: Any,
     methods: str | Sequence[str] = ("classic", "global", "covariance"),
     groups: Mapping[str, str | Sequence[str]] | None = None,
     minos: bool = False,
@@ -222,7 +224,7 @@ def ranking(
 
     Parameters
     ----------
-    on, parts, retries, options
+    executor, parts, retries, options
         As of `fit_toys`.
 
     Returns
@@ -231,7 +233,7 @@ def ranking(
     """
     given = _given(model, options)
     wanted = ranking_wanted(methods, groups, minos)
-    pool = pool_of(on)
+    pool = pool_of(executor)
     digest, packed = _work.pack(model)
     shares = _shares(model.n_params, pool.size, parts, 4)
     calls = []
@@ -248,7 +250,7 @@ def profile_scan(
     model: Model,
     mu_values: ArrayLike | Sequence[ArrayLike | None] | None = None,
     *,
-    on: Any,
+    executor: Any,
     parameter: Sequence[str],
     points: int = 21,
     parts: int | None = None,
@@ -263,7 +265,7 @@ def profile_scan(
 
     Parameters
     ----------
-    on, parts, retries, options
+    executor, parts, retries, options
         As of `fit_toys`.
 
     Returns
@@ -273,7 +275,7 @@ def profile_scan(
     given, points = _given(model, options), count("points", points, 2)
     axes = axes_of_grid(mu_values, parameter, points)
     n_rows = points if axes[0]["values"] is None else len(axes[0]["values"])
-    pool = pool_of(on)
+    pool = pool_of(executor)
     digest, packed = _work.pack(model)
     shares = _shares(n_rows, pool.size, parts, 2)
     calls = [
@@ -288,7 +290,7 @@ def run_all(
     procedure: str,
     models: Mapping[Any, Model | tuple[Model, Mapping[str, Any]]],
     *,
-    on: Any,
+    executor: Any,
     errors: str = "raise",
     retries: int = 3,
     progress: Progress = None,
@@ -303,7 +305,7 @@ def run_all(
         ``"profile_scan"``.
     models : dict
         By any name a model, or a model and the options of its call.
-    on, retries
+    executor, retries
         As of `fit_toys`.
     errors : ``"raise"`` or ``"return"``
         Whether an error ends everything, or is the result of its call.
@@ -322,7 +324,7 @@ def run_all(
     >>> model = nextstat.load_workspace("examples/simple.json")
     >>> with ThreadPoolExecutor(2) as executor:
     ...     tests = nextstat.distributed.run_all(
-    ...         "hypotest", {mu: (model, {"mu": mu}) for mu in (1.0, 2.0)}, on=executor
+    ...         "hypotest", {mu: (model, {"mu": mu}) for mu in (1.0, 2.0)}, executor=executor
     ...     )
     >>> [round(test.CLs_obs, 4) for test in tests.values()]
     [0.3457, 0.0161]
@@ -341,14 +343,14 @@ def run_all(
             digests[id(model)], payloads[digest] = digest, packed
         arguments = {"name": procedure, "options": {**_single_thread(procedure), **options, **own}}
         calls.append(Call(digests[id(model)], "public", arguments, 1, f"`{procedure}` of `{name}`"))
-    return _results(models, run(pool_of(on), payloads, calls, **_how(errors, retries, progress)))
+    return _results(models, run(pool_of(executor), payloads, calls, **_how(errors, retries, progress)))
 
 
 def signal_grid(
     workspace: Document,
     patchset: PatchSet | Document,
     *,
-    on: Any,
+    executor: Any,
     procedure: str = "upper_limit",
     patches: Iterable[str] | None = None,
     measurement: str | None = None,
@@ -378,7 +380,7 @@ def signal_grid(
         As of `nextstat.load_workspace`.
     errors : ``"raise"`` or ``"return"``
         Whether an error ends everything, or is the result of its signal.
-    on, retries
+    executor, retries
         As of `fit_toys`.
     options
         The options of every call.
@@ -399,7 +401,7 @@ def signal_grid(
     for name, patch in signals.items():
         arguments = {"patch": json.dumps(patch).encode(), "choice": choice, "name": procedure, "options": {**_single_thread(procedure), **options}}
         calls.append(Call(digest, "patched", arguments, 1, f"`{procedure}` of `{name}`"))
-    return _results(signals, run(pool_of(on), {digest: packed}, calls, **_how(errors, retries, progress)))
+    return _results(signals, run(pool_of(executor), {digest: packed}, calls, **_how(errors, retries, progress)))
 
 
 def _known(procedure: str) -> None:

@@ -1,8 +1,10 @@
-"""Workers: own processes, an executor of `concurrent.futures`, a client of `dask.distributed`.
+"""Workers: own processes, an executor with the interface of `concurrent.futures`, a client of
+`dask.distributed`.
 
-A pool has a `size`, takes calls while it has `room`, and names the exceptions that mean a lost
-worker. `run` submits the calls, submits those again whose worker was lost, and returns the results
-in the order of the calls.
+A pool has a `size`, takes calls while it has `room`, names the exceptions that mean a lost worker,
+and says whether such calls are to be made again here: not where the executor does that itself.
+`run` submits the calls and returns the results in their order. `pool_of` alone decides what an
+executor is, by its methods: none of their packages is imported here.
 """
 
 from __future__ import annotations
@@ -10,16 +12,26 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import time
 from collections import deque
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._arguments import count
+from .._errors import shown
 from .._progress import first_done
 from . import _work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+
+
+# Seconds that a result is waited for while others may be ready, and between two such looks.
+_WAIT = 1
+_PAUSE = 0.01
+
+# Parts for each worker that are submitted of a run that may end early.
+_AHEAD = 4
 
 
 class WorkerError(RuntimeError):
@@ -45,6 +57,7 @@ class Processes:
     """Processes of this machine, in an executor each: if one is killed, the others go on."""
 
     lost: tuple[type[BaseException], ...] = (BrokenExecutor,)
+    repeats_lost = True
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -109,16 +122,17 @@ def _leave_writing_to_workers(executor: ProcessPoolExecutor) -> None:
 
 
 class Borrowed:
-    """An executor of `concurrent.futures`, such as a pool of processes or MPI ranks.
+    """A pool of processes that breaks when one of them dies, of `concurrent.futures` or `loky`.
 
-    A pool of processes that breaks is replaced for the rest of the work.
+    It is replaced for the rest of the work.
     """
 
     lost: tuple[type[BaseException], ...] = (BrokenExecutor,)
+    repeats_lost = True
 
     def __init__(self, executor: Executor) -> None:
         self._executor, self._is_own = executor, False
-        self.size = getattr(executor, "_max_workers", None) or os.cpu_count() or 1
+        self.size = _size(executor)
         self._running: set[Future[Any]] = set()
 
     def room(self) -> bool:
@@ -126,9 +140,7 @@ class Borrowed:
         return len(self._running) < self.size + 1
 
     def submit(self, call: Call, payloads: Mapping[str, bytes], is_missing: bool) -> Future[Any]:
-        # The worker of a call is not known in advance: one without the model says so.
-        packed = payloads[call.digest] if is_missing else None
-        arguments = (call.digest, packed, call.procedure, call.arguments)
+        arguments = _arguments(call, payloads, is_missing)
         try:
             future = self._executor.submit(_work.call, *arguments)
         except BrokenExecutor:
@@ -138,11 +150,13 @@ class Borrowed:
         return future
 
     def _replace(self) -> None:
-        broken = self._executor
-        if not isinstance(broken, ProcessPoolExecutor):
-            raise WorkerError(f"the executor {broken!r} is broken")
+        broken: Any = self._executor
         if self._is_own:
             broken.shutdown(wait=False, cancel_futures=True)
+        if _is_reusable(broken):
+            # loky's own function for a new pool in the place of a broken one, which it keeps.
+            self._executor, _ = type(broken).get_reusable_executor(max_workers=self.size)
+            return
         found = {key: getattr(broken, f"_{key}", None) for key in ("mp_context", "initializer", "initargs")}
         self._executor = ProcessPoolExecutor(self.size, found["mp_context"], found["initializer"], found["initargs"] or ())
         self._is_own = True
@@ -161,8 +175,71 @@ class Borrowed:
             self._executor.shutdown(wait=False, cancel_futures=True)
 
 
+class Submitter:
+    """Anything with `submit(function, *arguments)` that returns a future.
+
+    What becomes of the tasks of lost workers is its own business: it repeats them as it is
+    configured, and an error that arrives here is final.
+    """
+
+    lost: tuple[type[BaseException], ...] = (BrokenExecutor,)
+    repeats_lost = False
+
+    def __init__(self, executor: Any) -> None:
+        self._executor = executor
+        self.size = _size(executor)
+
+    def room(self) -> bool:
+        return True
+
+    def submit(self, call: Call, payloads: Mapping[str, bytes], is_missing: bool) -> Any:
+        return self._executor.submit(_work.call, *_arguments(call, payloads, is_missing))
+
+    def done(self, futures: Iterable[Any]) -> list[Any]:
+        waiting = list(futures)
+        if all(isinstance(future, Future) and type(future).done is Future.done for future in waiting):
+            return list(first_done(waiting))
+        while waiting:
+            if found := [future for future in waiting if future.done()]:
+                return found
+            # Some executors, such as TaskVine's, work only while a result is waited for.
+            with contextlib.suppress(Exception):
+                waiting[0].result(timeout=_WAIT)
+            time.sleep(_PAUSE)
+        return []
+
+    def cancel(self, futures: Iterable[Any]) -> None:
+        for future in futures:
+            # Some futures cannot be cancelled: their results are not used.
+            with contextlib.suppress(AttributeError, NotImplementedError):
+                future.cancel()
+
+    def close(self) -> None:
+        pass
+
+
+def _arguments(call: Call, payloads: Mapping[str, bytes], is_missing: bool) -> tuple[Any, ...]:
+    # The worker of a call is not known in advance: one without the model says so.
+    return call.digest, payloads[call.digest] if is_missing else None, call.procedure, call.arguments
+
+
+def _size(executor: Any) -> int:
+    """Returns the number of workers, or of this machine's processors where that is not said."""
+    for name in ("_max_workers", "max_workers", "num_workers"):
+        found = getattr(executor, name, None)
+        if isinstance(found, int) and found > 0:
+            return found
+    return os.cpu_count() or 1
+
+
+def _is_reusable(executor: Any) -> bool:
+    return hasattr(type(executor), "get_reusable_executor")
+
+
 class Dask:
     """A client of `dask.distributed`, whose scheduler repeats the tasks of lost workers itself."""
+
+    repeats_lost = False
 
     def __init__(self, client: Any) -> None:
         from distributed import CancelledError, KilledWorker
@@ -197,26 +274,28 @@ class Dask:
         self._payloads.clear()
 
 
-def pool_of(on: Any) -> Processes | Borrowed | Dask:
-    """Returns the pool that a caller means by `on`."""
-    if isinstance(on, bool) or on is None:
-        raise TypeError("`on` is a number of processes, an executor of `concurrent.futures`, or a client of `dask.distributed`")
-    if isinstance(on, int) or hasattr(on, "__index__"):
-        return Processes(count("on", on, 1))
-    if isinstance(on, Executor):
-        return Borrowed(on)
-    if hasattr(on, "submit") and hasattr(on, "scheduler_info"):
-        return Dask(on)
-    if hasattr(on, "submit"):
-        return Borrowed(on)
-    raise TypeError(
-        f"`on` is a number of processes, an executor, or a client of `dask.distributed`, "
-        f"not `{type(on).__name__}`"
-    )
+Pool = Processes | Borrowed | Submitter | Dask
+
+_KINDS = "a number of processes, an executor with the method `submit` of `concurrent.futures`, or a client of `dask.distributed`"
+
+
+def pool_of(executor: Any) -> Pool:
+    """Returns the pool that a caller means by `executor`."""
+    if isinstance(executor, bool) or executor is None:
+        raise TypeError(f"`executor` is {_KINDS}")
+    if isinstance(executor, int) or hasattr(executor, "__index__"):
+        return Processes(count("executor", executor, 1))
+    if isinstance(executor, type) or not callable(getattr(executor, "submit", None)):
+        raise TypeError(f"`executor` is {_KINDS}, not `{shown(executor)}`")
+    if hasattr(executor, "scheduler_info"):
+        return Dask(executor)
+    if isinstance(executor, ProcessPoolExecutor) or _is_reusable(executor):
+        return Borrowed(executor)
+    return Submitter(executor)
 
 
 def run(
-    pool: Processes | Borrowed | Dask,
+    pool: Pool,
     payloads: Mapping[str, bytes],
     calls: Sequence[Call],
     *,
@@ -227,11 +306,14 @@ def run(
 ) -> list[Any]:
     """Returns the results of `calls`, in their order.
 
-    A call whose worker was lost is made again, up to `retries` times. Any other error ends the run,
-    or is the call's result if `returns_errors`. `is_enough` is called with the first results
-    whenever there are more of them; if it is true, the others are not waited for.
+    A call whose worker was lost is made again, up to `retries` times, where the executor does not
+    do that itself. Any other error ends the run, or is the call's result if `returns_errors`.
+    `is_enough` is called with the first results whenever there are more of them; if it is true, the
+    others are not waited for.
     """
-    retries = count("retries", retries)
+    retries = count("retries", retries) if pool.repeats_lost else 0
+    # What may not be needed is not submitted far ahead: some executors cannot cancel it.
+    ahead = len(calls) if is_enough is None else _AHEAD * pool.size
     results: list[Any] = [None] * len(calls)
     is_done, n_first = [False] * len(calls), 0
     waiting = deque((k, 0, False) for k in range(len(calls)))
@@ -239,7 +321,7 @@ def run(
     done, total = 0, sum(call.weight for call in calls)
     try:
         while waiting or running:
-            while waiting and pool.room():
+            while waiting and pool.room() and len(running) < ahead:
                 k, losses, is_missing = waiting.popleft()
                 running[pool.submit(calls[k], payloads, is_missing)] = (k, losses)
             for future in pool.done(running):
@@ -248,7 +330,8 @@ def run(
                     results[k] = future.result()
                 except pool.lost as reason:
                     if losses == retries:
-                        raise WorkerError(f"{calls[k].name}: its worker was lost {losses + 1} times ({reason})") from reason
+                        times = f" {losses + 1} times" if pool.repeats_lost else ""
+                        raise WorkerError(f"{calls[k].name}: its worker was lost{times} ({reason})") from reason
                     waiting.appendleft((k, losses + 1, False))
                     continue
                 except Exception as error:

@@ -1,6 +1,6 @@
 """The side of a worker: models kept by their digests, and the procedures that calls name.
 
-Calls name functions of this module, so that a worker needs this package and noitem else.
+Calls name functions of this module, so that a worker needs this package and nothing else.
 """
 
 from __future__ import annotations
