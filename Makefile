@@ -38,7 +38,7 @@ HEPDATA_VALIDATE ?= $(abspath $(HEPDATA_VENV))/bin/hepdata-validate
 # Options of scripts/prose.py in `make check`, such as `--only docs`.
 PROSE ?=
 
-.PHONY: help run build py test test-rust test-python test-torch bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page json-page docs figures compat compat-gradients ptx kernels-check kernels-sanitize kernels-ptx kernels-opencl kernels-mutate kernels-fused test-arm fuzz web web-report web-app web-packages web-serve test-web clean
+.PHONY: help run build py test test-rust test-python test-torch test-cluster bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page json-page docs figures compat compat-gradients ptx kernels-check kernels-sanitize kernels-ptx kernels-opencl kernels-mutate kernels-fused test-arm fuzz web web-report web-app web-packages web-serve test-web clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +76,11 @@ test-torch: test-python ## run the tests of gradients with the PyTorch of TORCH_
 	@if $(TORCH_PYTHON) -c "import torch, ensurepip" >/dev/null 2>&1; \
 	then $(TORCH_PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --system-packages --venv $(VENV)-torch --tests bindings/ns-py/tests/differentiable; \
 	else echo "warning: skipped: the tests that need PyTorch, which $(TORCH_PYTHON) does not have (Debian: python3-torch, python3-venv)"; fi
+
+# Slurm is Debian's, and needs root: see bindings/ns-py/cluster_tests/test_slurm.py.
+CLUSTER_VENV ?= .venv-cluster
+test-cluster: ## run shards and parts with Dask, Parsl, loky, Ray, Snakemake and law from PyPI (0.6 GB), and on a Slurm of one node where there is one; workers are killed (five minutes)
+	$(PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --build --venv $(CLUSTER_VENV) --extras test,dask --requirements bindings/ns-py/cluster_tests/requirements.txt --tests bindings/ns-py/cluster_tests
 
 # Some tests show documents of the wheel's command, so `make test` builds the wheel first.
 WEB_VENV ?= .venv-web

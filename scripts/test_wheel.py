@@ -1,8 +1,9 @@
 """Install the Python package's wheel into a clean environment, and run its tests there.
 
-python scripts/test_wheel.py FOLDER [--build] [--venv .venv] [--extras test,plot] [--no-tests]
-[--tests FOLDER] [-- PYTEST ARGUMENTS] python scripts/test_wheel.py FOLDER --system-packages [--venv
-.venv] [--tests FOLDER]
+python scripts/test_wheel.py FOLDER [--build] [--venv .venv] [--extras test,plot]
+[--requirements FILE] [--no-tests] [--tests FOLDER] [-- PYTEST ARGUMENTS]
+
+python scripts/test_wheel.py FOLDER --system-packages [--venv .venv] [--tests FOLDER]
 
 The newest wheel in FOLDER is taken; --build makes it first, with Rust and a C++ compiler. The
 environment is made from nothing but the Python that runs this and the package index; tests of
@@ -31,6 +32,7 @@ def main():
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv-wheel", help="the environment, made anew")
     parser.add_argument("--system-packages", action="store_true", help="use what is installed for this Python; no extras")
     parser.add_argument("--tests", type=Path, action="append", help="the tests to run; repeatable (default: the package's and the scripts')")
+    parser.add_argument("--requirements", type=Path, help="a list of packages to install as well")
     parser.add_argument("--extras", default="test", help="extras of the package to install, comma-separated")
     own, for_pytest = sys.argv[1:], []
     if "--" in own:
@@ -59,6 +61,8 @@ def main():
     wanted = [wheel, "pytest>=8"] if arguments.system_packages else [f"{wheel}{extras}"]
     # Most of what the extras bring is never imported by the tests: Python compiles what is.
     compiled = [] if arguments.no_tests else ["--no-compile"]
+    if arguments.requirements is not None:
+        wanted += ["--requirement", arguments.requirements]
     subprocess.run([*pip, "install", *compiled, *wanted], check=True)
     if arguments.no_tests:
         return

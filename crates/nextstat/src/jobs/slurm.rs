@@ -3,6 +3,9 @@
 use super::shell::quoted;
 use super::{JobRequest, Places, SUBMIT, Script};
 
+/// How often a shard that was killed is put into the queue again.
+const RESTARTS: u32 = 3;
+
 /// Returns the scripts for `sbatch`, and the one that submits them.
 ///
 /// Slurm reads a `#SBATCH` line with rules of its own, and runs a copy of the script. So these
@@ -21,7 +24,13 @@ pub(super) fn scripts(request: &JobRequest, places: &Places) -> [Script; 3] {
 #SBATCH --output=shard-%a.log
 #SBATCH --open-mode=append
 #SBATCH --requeue
-{directives}exec sh {folder}/shard.sh \"$SLURM_ARRAY_TASK_ID\"
+{directives}sh {folder}/shard.sh \"$SLURM_ARRAY_TASK_ID\"
+code=$?
+# Slurm requeues what its machine fails, and not what is killed on it.
+if [ $code -gt 128 ] && [ \"${{SLURM_RESTART_COUNT:-0}}\" -lt {RESTARTS} ]; then
+    scontrol requeue \"$SLURM_JOB_ID\" && sleep 60
+fi
+exit $code
 "
     );
     let merge = format!(
