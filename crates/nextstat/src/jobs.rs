@@ -41,10 +41,21 @@ pub struct ShardedRun {
     /// The words after the verb that every shard gets: not `--shard`, `--resume`, and the files of
     /// results.
     pub words: Vec<String>,
-    /// The option that names the NumPy file of a shard.
+    /// The option that names the file of a shard.
     pub file_option: &'static str,
+    /// `true` if that is a NumPy file, and `--resume` continues it; `false` if it is a document,
+    /// which is there as a whole or not at all.
+    pub resumes: bool,
     /// The files that the merge writes, at least one.
     pub results: Vec<String>,
+}
+
+impl ShardedRun {
+    /// Returns the name of the file of a shard.
+    #[must_use]
+    pub fn file_of(&self, shard: &str) -> String {
+        format!("shard-{shard}.{}", if self.resumes { "npy" } else { "json" })
+    }
 }
 
 /// A job: a command, how it is divided, and where it runs.

@@ -1,5 +1,9 @@
 //! Patch sets: their documents, and the same question asked of every patch.
 
+mod merge;
+
+pub use merge::{GridMergeError, GridShard, NamedGrid, merge};
+
 use crate::document::{VERSION, headed, to_document};
 use crate::provenance::{WorkspaceProvenance, file_name};
 use crate::{Analysis, Answer, CompiledModel, Document, Error, Face, Provenance, Settings};
@@ -8,6 +12,7 @@ use ns_inference::parallel::{self, ExecutionContext};
 use ns_translate::digest::{DigestAlgorithm, digest};
 use ns_translate::patchset::{DigestCheck, PatchEntry, PatchSet, PatchSetError, PatchValue};
 use ns_translate::pyhf::read_value;
+use ns_translate::toys::Shard;
 use ns_translate::{DocumentError, DocumentSource, read_bytes, read_workspace_text};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -146,19 +151,37 @@ impl SignalGrid {
         execution: ExecutionContext<'_>,
         question: impl Fn(&Analysis) -> Result<Answer<T>, Error> + Sync,
     ) -> Result<GridAnswer, Error> {
-        let entries = self.set.patches();
+        self.every_patch_of(GridShard::WHOLE, request, execution, question)
+    }
+
+    /// Asks the same question of every patch of a shard, as [`every_patch`](Self::every_patch). The
+    /// errors of a shard are all in its document, because other patches may have none.
+    ///
+    /// # Errors
+    /// The error of the question, if it is the same for every patch of the whole set.
+    pub fn every_patch_of<T: Document>(
+        &self,
+        part: GridShard,
+        request: &GridRequest<'_>,
+        execution: ExecutionContext<'_>,
+        question: impl Fn(&Analysis) -> Result<Answer<T>, Error> + Sync,
+    ) -> Result<GridAnswer, Error> {
+        let n_patches = self.set.patches().len();
+        let entries = &self.set.patches()[part.range(n_patches)];
         let ask = |entry: &PatchEntry| {
             let model = self.model(entry, request.options)?;
             let answer = question(&Analysis::new(&model, request.settings)?)?;
             Ok((answer.result_document(), answer.analysis.provenance_of(self.workspace_provenance())))
         };
         let mut answers = parallel::map(entries.len(), execution, || (), |(), i| ask(&entries[i]));
-        if (have_one_error(&answers, request.face) || are_of_the_request(&answers))
+        let is_whole = part.shard == Shard::WHOLE;
+        if is_whole
+            && (have_one_error(&answers, request.face) || are_of_the_request(&answers))
             && let Some(Some(Err(error))) = answers.pop()
         {
             return Err(error);
         }
-        let mut grid = GridAnswer { n_patches: entries.len(), patches: Vec::new(), provenance: Value::Null };
+        let mut grid = GridAnswer { n_patches, patches: Vec::new(), part, provenance: Value::Null };
         let mut first = None;
         for (entry, answer) in entries.iter().zip(answers) {
             let mut patch = self.head(entry);
@@ -259,14 +282,28 @@ pub struct GridAnswer {
     /// Those that were analysed, in the order of the set: `patch`, `values`, and `result`, a
     /// document without its head, or `error`.
     pub patches: Vec<Value>,
+    /// The part of the set that was to be analysed.
+    pub part: GridShard,
     provenance: Value,
 }
 
 impl GridAnswer {
-    /// Returns `true` unless the run was cancelled.
+    /// Returns `true` if every patch of the set was analysed.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.patches.len() == self.n_patches
+    }
+
+    /// Returns the number of patches that were to be analysed.
+    #[must_use]
+    pub fn n_wanted(&self) -> usize {
+        self.part.range(self.n_patches).len()
+    }
+
+    /// Returns `true` if the run was cancelled.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        self.patches.len() < self.n_wanted()
     }
 
     /// Returns the number of patches with an error or with fits that did not converge.
@@ -285,7 +322,7 @@ impl GridAnswer {
     /// Returns the document.
     #[must_use]
     pub fn document(&self) -> Value {
-        let fields = json!({
+        let mut fields = json!({
             "complete": self.is_complete(),
             "converged": self.n_failed() == 0,
             "measurement": self.provenance.get("measurement"),
@@ -294,6 +331,9 @@ impl GridAnswer {
             "provenance": self.provenance,
             "warnings": self.warning().into_iter().collect::<Vec<_>>(),
         });
+        if let Some(shard) = self.part.entry(self.n_patches) {
+            fields["shard"] = shard;
+        }
         headed("every-patch", fields)
     }
 }

@@ -6,6 +6,7 @@ use nextstat::exclusion::ExclusionError;
 use nextstat::fits::FitsFileError;
 use nextstat::full_report::NotAPage;
 use nextstat::jobs::JobError;
+use nextstat::patchsets::GridMergeError;
 use nextstat::schema::UnknownSchema;
 use nextstat::stored::StoredFitError;
 use nextstat::tables::TableError;
@@ -202,6 +203,9 @@ pub(crate) enum CliError {
     /// A job that cannot be written.
     #[error(transparent)]
     Job(#[from] JobError),
+    /// Documents that are not the shards of one grid.
+    #[error(transparent)]
+    GridMerge(#[from] GridMergeError),
     /// The working directory cannot be named.
     #[error("cannot find the working directory")]
     NoWorkingDirectory(#[source] io::Error),
@@ -297,12 +301,16 @@ impl CliError {
                 Some(similar) => format!("did you mean `{similar}`?"),
                 None => "`nextstat --help` lists the verbs".to_owned(),
             }),
+            Self::NoShards { verb, .. } if ["hypotest", "limit"].contains(&verb.as_str()) => {
+                Some("`--every-patch` analyses a patch set, which can be divided".to_owned())
+            }
             Self::NoShards { known, .. } => Some(format!("`{}` can", known.join("`, `"))),
             Self::OwnShard => Some("leave it out: `job --shards N` is the number of shards".to_owned()),
             Self::JobToStdout => Some("name it in the command: `--output-file FILE`".to_owned()),
             Self::JobFromStdin => Some("name the files that the command reads".to_owned()),
             Self::JobOfTable => Some("`nextstat table` writes a table of the merged result".to_owned()),
             Self::HiddenOption { option, value } => Some(format!("write `{option} {value}`")),
+            Self::GridMerge(error) => error.hint().map(str::to_owned),
             Self::Job(error) => error.hint().map(str::to_owned),
             Self::Schema(error) => Some(error.hint()),
             Self::NeedsTwo { .. } => Some("name two parameters with `--parameter`".to_owned()),

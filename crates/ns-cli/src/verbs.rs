@@ -173,7 +173,8 @@ verbs! {
     Interval: interval::IntervalArgs,
     /// Determine the coverage of intervals by toys: how often they contain the true value
     Coverage: coverage::CoverageArgs,
-    /// Write the scripts that run the shards of `toys`, `hypotest-toys` or `fits` on a cluster
+    /// Write the scripts that run the shards of toys, fits or a patch set on a cluster, and merge
+    /// them
     Job: job::JobArgs,
     /// Show the contents of a workspace
     Inspect: inspect::InspectArgs,

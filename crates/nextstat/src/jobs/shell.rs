@@ -26,15 +26,21 @@ pub(super) fn shard(request: &JobRequest, places: &Places) -> Script {
     let command = line([run.program.as_str(), run.verb]);
     let (option, words) = (run.file_option, line(run.words.iter().map(String::as_str)));
     let (working_directory, folder) = (quoted(&places.working_directory), quoted(&places.folder));
+    let file = format!("{folder}\"/{}\"", run.file_of("$shard"));
+    // What cannot be continued is finished if it is there.
+    let (finished, resume) = match run.resumes {
+        true => (String::new(), " --resume"),
+        false => (format!("[ ! -e {file} ] || exit 0\n"), ""),
+    };
     let text = format!(
         "#!/bin/sh
 # Computes the shard whose number is the argument. A shard that was interrupted continues, and one
 # that is finished is only read.
 shard=${{1:?the number of the shard}}
 cd {working_directory} || exit 2
-child=
+{finished}child=
 trap 'kill $child; wait $child; exit 143' TERM
-{command} --resume --shard \"$shard/{n_shards}\" {option} {folder}\"/shard-$shard.npy\" {words} >/dev/null &
+{command}{resume} --shard \"$shard/{n_shards}\" {option} {file} {words} >/dev/null &
 child=$!
 wait $child
 code=$?
@@ -49,7 +55,8 @@ exit $code
 /// Returns the script that merges all shards. Its exit code is that of the command.
 pub(super) fn merge(request: &JobRequest, places: &Places) -> Script {
     let (run, n_shards) = (&request.run, request.n_shards);
-    let (working_directory, folder) = (quoted(&places.working_directory), quoted(&places.folder));
+    let working_directory = quoted(&places.working_directory);
+    let file = format!("{}\"/{}\"", quoted(&places.folder), run.file_of("$shard"));
     let command = line([run.program.as_str(), run.merged_by, "merge"]);
     let mut text = format!(
         "#!/bin/sh
@@ -58,7 +65,7 @@ cd {working_directory} || exit 2
 set --
 shard=1
 while [ $shard -le {n_shards} ]; do
-    set -- \"$@\" {folder}\"/shard-$shard.npy\"
+    set -- \"$@\" {file}
     shard=$((shard + 1))
 done
 "

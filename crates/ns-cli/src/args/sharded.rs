@@ -13,8 +13,10 @@ pub(crate) struct ShardedArgs<'a> {
     pub(crate) verb: &'static str,
     /// The verb whose `merge` joins the shards.
     pub(crate) merged_by: &'static str,
-    /// The option that names the NumPy file of a shard.
+    /// The option that names the file of a shard.
     pub(crate) file_option: &'static str,
+    /// `true` for a NumPy file, which `--resume` continues.
+    pub(crate) resumes: bool,
     /// The shard, if one was given, and whether a run is continued.
     pub(crate) division: (Option<Shard>, bool),
     /// The files of results; the last one is the result's own.

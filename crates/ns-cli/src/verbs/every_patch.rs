@@ -1,17 +1,18 @@
 //! One request for every patch of a patch set, for the verbs that have the option.
 
-use crate::args::{SetupArgs, ThreadArgs};
+use crate::args::{ResultFile, SetupArgs, ShardedArgs, ThreadArgs, is_piped, shard};
 use crate::error::CliError;
 use crate::output::reporter::{Notice, conditions_of};
 use crate::output::table::{Align, table};
-use crate::output::{Progress, Reporter, ResultArgs, escape};
+use crate::output::{OutputArgs, Progress, Reporter, ResultArgs, escape};
 use crate::status::Status;
 use clap::Args;
 use nextstat::number::optional;
-use nextstat::patchsets::GridRequest;
+use nextstat::patchsets::{GridAnswer, GridRequest, GridShard};
 use nextstat::provenance::label_of;
 use nextstat::{Analysis, Answer, Document, Face};
 use ns_inference::parallel::ExecutionContext;
+use ns_translate::toys::Shard;
 use serde_json::Value;
 
 /// The option to analyse a whole grid of signals.
@@ -20,6 +21,34 @@ pub(crate) struct EveryPatchArgs {
     /// Compute the result for every patch of the patch set
     #[arg(long, requires = "patchset", conflicts_with = "patch_name")]
     pub(crate) every_patch: bool,
+
+    /// Compute only the K-th of N contiguous shards of the patches, K from 1; `patchset merge`
+    /// joins shards
+    #[arg(long, value_name = "K/N", value_parser = shard, requires = "every_patch")]
+    pub(crate) shard: Option<Shard>,
+}
+
+impl EveryPatchArgs {
+    /// Returns what a job must know of the verb `verb`, if it is about every patch.
+    pub(crate) fn sharded<'a>(
+        &self,
+        verb: &'static str,
+        setup: &SetupArgs,
+        output: &'a ResultArgs,
+        threads: &ThreadArgs,
+    ) -> Option<ShardedArgs<'a>> {
+        self.every_patch.then(|| ShardedArgs {
+            verb,
+            merged_by: "patchset",
+            file_option: "--output-file",
+            resumes: false,
+            division: (self.shard, false),
+            results: vec![ResultFile::of(output)],
+            is_table: output.is_table(),
+            is_piped: is_piped(setup, None),
+            threads: threads.given(),
+        })
+    }
 }
 
 /// The arguments that say what to analyse, how fast, and where the result goes.
@@ -27,6 +56,7 @@ pub(crate) struct GridArgs<'a> {
     pub(crate) setup: &'a SetupArgs,
     pub(crate) threads: &'a ThreadArgs,
     pub(crate) output: &'a ResultArgs,
+    pub(crate) part: GridShard,
 }
 
 impl GridArgs<'_> {
@@ -35,7 +65,7 @@ impl GridArgs<'_> {
         &self,
         question: impl Fn(&Analysis) -> Result<Answer<T>, nextstat::Error> + Sync,
     ) -> Result<Status, CliError> {
-        let Self { setup, threads, output } = self;
+        let Self { setup, threads, output, part } = self;
         let grid = setup.model.input.grid("--every-patch")?;
         let reporter = Reporter::new(output);
         let progress = Progress::new(reporter, "patches");
@@ -44,23 +74,28 @@ impl GridArgs<'_> {
             settings: &setup.settings_of_several()?,
             face: Face::Command,
         };
-        let answer = grid.every_patch(&request, ExecutionContext::new(threads.count(), &progress), question)?;
+        let answer =
+            grid.every_patch_of(part.clone(), &request, ExecutionContext::new(threads.count(), &progress), question)?;
         drop(progress);
 
         let document = answer.document();
         output.write(&document)?;
-        let provenance = &document["provenance"];
-        let (n_done, n_patches) = (answer.patches.len(), answer.n_patches);
-        let notice = Notice { alarm: answer.warning(), is_failure: answer.n_failed() > 0 };
-        reporter.summary_or_warning(notice, |_| match answer.is_complete() {
-            true => conditions_of(provenance) + &summary(&answer.patches, label_of(provenance)),
-            false => {
-                let table = conditions_of(provenance) + &summary(&answer.patches, label_of(provenance));
-                format!("{table}  interrupted after {n_done} of {n_patches} patches\n")
-            }
-        });
-        Ok(if answer.is_complete() { Status::done_if(answer.n_failed() == 0) } else { Status::Interrupted })
+        Ok(report(&answer, &document["provenance"], output))
     }
+}
+
+/// Writes the summary of a grid, and returns its status.
+pub(super) fn report(answer: &GridAnswer, provenance: &Value, output: &OutputArgs) -> Status {
+    let (n_done, n_wanted) = (answer.patches.len(), answer.n_wanted());
+    let notice = Notice { alarm: answer.warning(), is_failure: answer.n_failed() > 0 };
+    Reporter::new(output).summary_or_warning(notice, |_| {
+        let table = conditions_of(provenance) + &summary(&answer.patches, label_of(provenance));
+        match answer.is_interrupted() {
+            true => format!("{table}  interrupted after {n_done} of {n_wanted} patches\n"),
+            false => table,
+        }
+    });
+    if answer.is_interrupted() { Status::Interrupted } else { Status::done_if(answer.n_failed() == 0) }
 }
 
 /// Returns a table with a row for each patch, and for each of several parameters of interest: the

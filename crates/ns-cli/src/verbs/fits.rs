@@ -94,6 +94,7 @@ impl Command for FitsArgs {
             verb: "fits",
             merged_by: "fits",
             file_option: "--output-file",
+            resumes: true,
             division: (self.run.shard, self.run.resume),
             results: vec![ResultFile::of(&self.run.output)],
             is_table: false,

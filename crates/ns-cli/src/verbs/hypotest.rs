@@ -5,7 +5,7 @@ use super::hypotest_toys::HypotestToysArgs;
 use super::{Command, EXIT_CODES, every_poi};
 use crate::args::files::Files;
 use crate::args::values::finite;
-use crate::args::{IgnoredArgs, SetupArgs, ThreadArgs, ToyStatistic};
+use crate::args::{IgnoredArgs, SetupArgs, ShardedArgs, ThreadArgs, ToyStatistic};
 use crate::error::CliError;
 use crate::output::reporter::warnings;
 use crate::output::table::{Align, table};
@@ -15,8 +15,11 @@ use clap::{Args, ValueEnum};
 use nextstat::Answer;
 use nextstat::hypothesis::HypotestRequest;
 use nextstat::number::{best_fit, optional, significant};
+use nextstat::patchsets::GridShard;
 use ns_inference::hypotest::HypotestResult;
 use ns_inference::test_statistic::TestStatistic;
+use ns_translate::toys::Shard;
+use serde_json::json;
 use std::fmt::Write;
 use std::num::NonZeroUsize;
 
@@ -99,6 +102,10 @@ impl Command for HypotestArgs {
         self.setup.files(&self.output)
     }
 
+    fn sharded(&self) -> Option<ShardedArgs<'_>> {
+        self.patches.sharded("hypotest", &self.setup, &self.output, &self.threads)
+    }
+
     fn run(self) -> Result<Status, CliError> {
         Reporter::new(&self.output).warn(&self.ignored.warnings());
         if self.calctype == CalculatorArg::Toybased {
@@ -106,7 +113,9 @@ impl Command for HypotestArgs {
         }
         let request = HypotestRequest { mu: self.mu, statistic: self.test_stat.into() };
         if self.patches.every_patch {
-            let grid = GridArgs { setup: &self.setup, threads: &self.threads, output: &self.output };
+            let question = json!({"verb": "hypotest", "mu": request.mu, "test_stat": request.statistic.name()});
+            let part = GridShard { shard: self.patches.shard.unwrap_or(Shard::WHOLE), question };
+            let grid = GridArgs { setup: &self.setup, threads: &self.threads, output: &self.output, part };
             return grid.run(|analysis| analysis.every_poi(NonZeroUsize::MIN, |analysis| analysis.hypotest(&request)));
         }
         let analysis = self.setup.on_cpu(&self.threads)?;

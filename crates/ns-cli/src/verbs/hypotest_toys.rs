@@ -115,6 +115,7 @@ impl Command for HypotestToysArgs {
             verb: "hypotest-toys",
             merged_by: "toys",
             file_option: "--toys-file",
+            resumes: true,
             division: self.run.division(),
             results: vec![toys_file, ResultFile::of(&self.output)],
             is_table: self.output.is_table(),

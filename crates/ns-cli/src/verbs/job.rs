@@ -138,6 +138,7 @@ impl JobArgs {
             merged_by: sharded.merged_by,
             words,
             file_option: sharded.file_option,
+            resumes: sharded.resumes,
             results,
         })
     }
@@ -159,8 +160,9 @@ fn require_one_run(sharded: &ShardedArgs<'_>) -> Result<(), CliError> {
 
 /// Returns the words of the first shard.
 fn words_of_first(run: &ShardedRun, n_shards: NonZeroU32) -> Vec<String> {
-    let own = [run.verb, "--resume", "--shard", &format!("1/{n_shards}"), run.file_option, "shard-1.npy"];
-    own.into_iter().map(str::to_owned).chain(run.words.iter().cloned()).collect()
+    let own = [run.verb, "--shard", &format!("1/{n_shards}"), run.file_option, &run.file_of("1")];
+    let resume = run.resumes.then(|| "--resume".to_owned());
+    own.into_iter().map(str::to_owned).chain(resume).chain(run.words.iter().cloned()).collect()
 }
 
 /// Returns `words` without the option that has one of the names `options` and this value, or `None`

@@ -5,7 +5,7 @@ use super::hypotest::BAND;
 use super::{Command, EXIT_CODES, every_poi, limit_scan, toy_limits};
 use crate::args::files::Files;
 use crate::args::values::{FixedValues, finite, fixed_values, fraction, n_toys};
-use crate::args::{AdaptiveToyArgs, DeviceArgs, SetupArgs, ThreadArgs};
+use crate::args::{AdaptiveToyArgs, DeviceArgs, SetupArgs, ShardedArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::reporter::warnings;
 use crate::output::table::{Align, table};
@@ -16,10 +16,13 @@ use nextstat::Answer;
 use nextstat::hypothesis::LimitRequest;
 use nextstat::limit_scan::LimitScanRequest;
 use nextstat::number::{best_fit, optional, significant};
+use nextstat::patchsets::GridShard;
 use nextstat::toy_limits::ToyLimitRequest;
 use ns_inference::limit::LimitResult;
 use ns_inference::test_statistic::TestStatistic;
 use ns_inference::toys::LimitCriterion;
+use ns_translate::toys::Shard;
+use serde_json::json;
 use std::fmt::Write;
 use std::num::NonZeroUsize;
 
@@ -139,6 +142,10 @@ impl Command for LimitArgs {
         self.setup.files(&self.output)
     }
 
+    fn sharded(&self) -> Option<ShardedArgs<'_>> {
+        self.patches.sharded("limit", &self.setup, &self.output, &self.threads)
+    }
+
     fn run(self) -> Result<Status, CliError> {
         let request = LimitRequest {
             level: self.cl.map_or(self.level, |cl| 1.0 - cl),
@@ -161,7 +168,10 @@ impl Command for LimitArgs {
             if self.device.name().is_some() {
                 return Err(nextstat::Error::OnCpuOnly { what: "a limit" }.into());
             }
-            let grid = GridArgs { setup: &self.setup, threads: &self.threads, output: &self.output };
+            let LimitRequest { level, statistic, grid } = &request;
+            let question = json!({"verb": "limit", "level": level, "test_stat": statistic.name(), "grid": grid});
+            let part = GridShard { shard: self.patches.shard.unwrap_or(Shard::WHOLE), question };
+            let grid = GridArgs { setup: &self.setup, threads: &self.threads, output: &self.output, part };
             return grid.run(|analysis| analysis.every_poi(NonZeroUsize::MIN, |analysis| analysis.limit(&request)));
         }
         let analysis = self.setup.analysis(&self.threads, &self.device)?;

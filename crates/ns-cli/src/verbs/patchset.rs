@@ -1,18 +1,19 @@
 //! `nextstat patchset`: pyhf's verbs for patch sets.
 
-use super::Command;
+use super::{Command, every_patch};
 use crate::args::files::Files;
 use crate::args::named_or_piped;
 use crate::args::values::source;
 use crate::error::CliError;
 use crate::output::reporter::Notice;
 use crate::output::table::{Align, table};
-use crate::output::{OutputArgs, Reporter, escape, write_json, write_text};
+use crate::output::{OutputArgs, Reporter, ResultArgs, escape, write_json, write_text};
 use crate::status::Status;
 use clap::{Args, Subcommand};
-use nextstat::patchsets;
+use nextstat::patchsets::{self, NamedGrid};
 use ns_translate::patchset::{PatchContents, PatchEntry, PatchSet};
 use ns_translate::{DocumentError, DocumentSource, pyhf, read_bytes, read_workspace_text};
+use std::path::PathBuf;
 
 /// Arguments of `patchset`.
 #[derive(Debug, Args)]
@@ -34,6 +35,9 @@ enum PatchsetVerb {
     Apply(ApplyArgs),
     /// Check that the set was made for a workspace; exit with 1 if it was not
     Verify(VerifyArgs),
+    /// Join the shards of `hypotest` or `limit` with `--every-patch`: the result is that of one run
+    /// of all patches
+    Merge(MergeArgs),
 }
 
 /// A patch set.
@@ -104,6 +108,17 @@ struct VerifyArgs {
     set: SetArgs,
 }
 
+/// Arguments of `patchset merge`.
+#[derive(Debug, Args)]
+struct MergeArgs {
+    /// Results of all shards, in any order
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    output: ResultArgs,
+}
+
 impl Command for PatchsetArgs {
     fn files(&self) -> Files<'_> {
         match &self.verb {
@@ -112,6 +127,7 @@ impl Command for PatchsetArgs {
             PatchsetVerb::Verify(args) => set_files(&args.set).reading(Some(&args.workspace)),
             // The result may replace the workspace.
             PatchsetVerb::Apply(args) => set_files(&args.set),
+            PatchsetVerb::Merge(args) => Files::of(&[], &args.output).reading_paths(&args.files),
         }
     }
 
@@ -122,6 +138,7 @@ impl Command for PatchsetArgs {
             PatchsetVerb::Extract(args) => extract(&args),
             PatchsetVerb::Apply(args) => apply(&args),
             PatchsetVerb::Verify(args) => verify(&args),
+            PatchsetVerb::Merge(args) => merge(&args),
         }
     }
 }
@@ -189,6 +206,20 @@ fn verify(args: &VerifyArgs) -> Result<Status, CliError> {
     let notice = Notice { alarm: (!verified).then(|| verdict.to_owned()), is_failure: !verified };
     Reporter::new(&args.set.output).summary_or_warning(notice, |_| format!("{verdict}\n"));
     Ok(Status::done_if(verified))
+}
+
+fn merge(args: &MergeArgs) -> Result<Status, CliError> {
+    let read = |path: &PathBuf| {
+        let source = DocumentSource::Path(path.clone());
+        // What is not JSON is no shard.
+        let document = serde_json::from_slice(&read_bytes(&source)?).unwrap_or_default();
+        Ok(NamedGrid { name: source.name(), document })
+    };
+    let documents = args.files.iter().map(read).collect::<Result<Vec<_>, CliError>>()?;
+    let answer = patchsets::merge(&documents)?;
+    let document = answer.document();
+    args.output.write(&document)?;
+    Ok(every_patch::report(&answer, &document["provenance"], &args.output))
 }
 
 /// Formats the description and a table of the patches.

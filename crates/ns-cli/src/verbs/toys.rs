@@ -99,6 +99,7 @@ impl Command for ToysArgs {
             verb: "toys",
             merged_by: "toys",
             file_option: "--output-file",
+            resumes: true,
             division: self.throw.run.division(),
             results: vec![ResultFile::of(&self.throw.output)],
             is_table: false,

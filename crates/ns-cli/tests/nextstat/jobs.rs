@@ -110,6 +110,28 @@ fn jobs_of_tests_and_of_data_sets_make_the_documents_of_one_run() {
     assert_eq!(place.read("fits.npy"), place.read("one.npy"));
 }
 
+#[test]
+fn a_job_of_a_patch_set_makes_the_document_of_one_run() {
+    let place = Place::new("job-grid");
+    for name in ["background.json", "signals.json"] {
+        fs::copy(folder("examples").join(name), place.folder.join(name)).expect("an example");
+    }
+    let limits = ["limit", "background.json", "--patchset", "signals.json", "--every-patch"];
+    let job = ["job", "--scheduler", "local", "--shards", "3", "--directory", "job"];
+    let line = place.ok(&[&job[..], &limits, &["-o", "limits.json"]].concat());
+    let done = place.start(&line);
+    assert!(done.status.success(), "{}", said(&done));
+    let patches = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).expect("JSON")["patches"].clone();
+    assert_eq!(patches(&place.read("limits.json")), patches(place.ok(&limits).as_bytes()));
+    // A shard that is there is not computed again, and one that is not is.
+    fs::remove_file(place.folder.join("job/shard-2.json")).expect("a shard");
+    fs::remove_file(place.folder.join("limits.json")).expect("a result");
+    let first = fs::metadata(place.folder.join("job/shard-1.json")).and_then(|data| data.modified()).expect("a shard");
+    assert!(place.start(&line).status.success());
+    let again = fs::metadata(place.folder.join("job/shard-1.json")).and_then(|data| data.modified()).expect("a shard");
+    assert!(first == again && place.folder.join("limits.json").exists());
+}
+
 /// Kills the first attempt at each shard when it has written some toys.
 const KILLED_ONCE: &str = r#"
 [ "$2" = merge ] && exec "$REAL" "$@"
@@ -269,6 +291,8 @@ fn mistakes_with_jobs_are_explained() {
     for words in [
         "fit simple.json",
         "interval simple.json -o interval.json",
+        "hypotest simple.json -o test.json",
+        "limit background.json --patchset signals.json --every-patch --format csv -o limits.csv",
         "toys simple.json",
         "toys simple.json -o -",
         "toys simple.json --shard 1/2 -o x.npy",

@@ -10,6 +10,7 @@ mod failed_fits;
 mod files;
 mod fits;
 mod gallery;
+mod grid_shards;
 mod histfactory;
 mod histfactory_written;
 mod hs3;
