@@ -164,18 +164,20 @@ impl<'a> ShardDocument<'a> {
         ];
         let name = counts.into_iter().find(|(_, is_same)| !is_same).map(|(name, _)| name.to_owned());
         let question = |value: &Value| value.as_object().cloned().unwrap_or_default();
+        // Without an analysis, provenance says what was read and no more.
+        let known = if other.is_analysed() { self.provenance } else { other.provenance };
         name.or_else(|| difference(&question(self.question), &question(other.question)))
-            .or_else(|| difference(self.provenance, other.provenance))
+            .or_else(|| difference(other.provenance, self.provenance))
+            .or_else(|| difference(known, other.provenance))
     }
 }
 
-/// Returns the first key that both objects have with different values, the command line and names
-/// of files aside.
+/// Returns the first key of `first` whose value in `second` is another one, the command line and
+/// names of files aside.
 fn difference(first: &Map<String, Value>, second: &Map<String, Value>) -> Option<String> {
-    let digest = |value: &Value| value.get("digest").cloned().unwrap_or_else(|| value.clone());
-    let is_other = |(key, value): &(&String, &Value)| {
-        *key != "command" && second.get(*key).is_some_and(|other| digest(other) != digest(value))
-    };
+    let digest = |value: &Value| value.get("digest").unwrap_or(value).clone();
+    let is_other =
+        |(key, value): &(&String, &Value)| *key != "command" && second.get(*key).map(digest) != Some(digest(value));
     first.iter().find(is_other).map(|(key, _)| key.clone())
 }
 
@@ -189,28 +191,43 @@ pub fn merge(documents: &[NamedGrid]) -> Result<GridAnswer, GridMergeError> {
     // Those that say how they were made come first, and are compared with the others.
     shards.sort_by_key(|shard| (!shard.is_analysed(), shard.shard.index));
     let Some(first) = shards.first() else { return Err(GridMergeError::Missing { index: 1, of: 1 }) };
-    for other in &shards[1..] {
-        if let Some(setting) = first.difference(other) {
-            let (name, reference) = (other.name.to_owned(), first.name.to_owned());
-            return Err(GridMergeError::Differs { name, setting, reference });
-        }
-    }
+    require_one_grid(first, &shards[1..])?;
     let mut provenance = first.provenance.clone();
     provenance.remove("command");
-    let (n_patches, of) = (first.n_patches, first.shard.of);
+    let n_patches = first.n_patches;
     shards.sort_by_key(|shard| shard.shard.index);
-    if let Some(pair) = shards.windows(2).find(|pair| pair[0].shard == pair[1].shard) {
-        let [first, second] = [0, 1].map(|i| pair[i].name.to_owned());
-        return Err(GridMergeError::SameShard { first, second, index: pair[0].shard.index, of });
-    }
-    if let Some(index) = (1..=of).find(|index| shards.iter().all(|shard| shard.shard.index != *index)) {
-        return Err(GridMergeError::Missing { index, of });
-    }
+    require_each_once(&shards)?;
     let patches: Vec<Value> = shards.iter().flat_map(|shard| shard.patches).cloned().collect();
     if let Some(message) = one_error(&patches) {
         return Err(GridMergeError::EveryPatch { message });
     }
     Ok(GridAnswer { n_patches, patches, part: GridShard::WHOLE, provenance: Value::Object(provenance) })
+}
+
+/// Refuses shards of another grid than that of `first`.
+fn require_one_grid(first: &ShardDocument<'_>, others: &[ShardDocument<'_>]) -> Result<(), GridMergeError> {
+    for other in others {
+        if let Some(setting) = first.difference(other) {
+            let (name, reference) = (other.name.to_owned(), first.name.to_owned());
+            return Err(GridMergeError::Differs { name, setting, reference });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses shards, in their order, of which one is missing or there twice.
+fn require_each_once(shards: &[ShardDocument<'_>]) -> Result<(), GridMergeError> {
+    if let Some([first, second]) = shards.windows(2).find(|pair| pair[0].shard == pair[1].shard) {
+        let Shard { index, of } = first.shard;
+        let [first, second] = [first, second].map(|shard| shard.name.to_owned());
+        return Err(GridMergeError::SameShard { first, second, index, of });
+    }
+    let of = shards.first().map_or(1, |shard| shard.shard.of);
+    let is_there = |index: u64| shards.binary_search_by_key(&index, |shard| shard.shard.index).is_ok();
+    match (1..=of).find(|index| !is_there(*index)) {
+        Some(index) => Err(GridMergeError::Missing { index, of }),
+        None => Ok(()),
+    }
 }
 
 /// Returns the error of every patch, if they all have the same.
