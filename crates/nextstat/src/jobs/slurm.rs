@@ -26,8 +26,9 @@ pub(super) fn scripts(request: &JobRequest, places: &Places) -> [Script; 3] {
 #SBATCH --requeue
 {directives}sh {folder}/shard.sh \"$SLURM_ARRAY_TASK_ID\"
 code=$?
-# Slurm requeues what its machine fails, and not what is killed on it.
-if [ $code -gt 128 ] && [ \"${{SLURM_RESTART_COUNT:-0}}\" -lt {RESTARTS} ]; then
+# Slurm requeues what its machine fails, and not what is killed on it. 143 is the signal by which
+# it ends a job itself.
+if [ $code -gt 128 ] && [ $code -ne 143 ] && [ \"${{SLURM_RESTART_COUNT:-0}}\" -lt {RESTARTS} ]; then
     scontrol requeue \"$SLURM_JOB_ID\" && sleep 60
 fi
 exit $code
