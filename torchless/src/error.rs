@@ -196,6 +196,24 @@ pub enum Error {
         /// Its logit.
         value: f64,
     },
+    /// A node of an ONNX model that is not computed here.
+    #[error("node `{node}` ({operator}): {problem}")]
+    Node {
+        /// Its name in the file, or its number if it has none.
+        node: String,
+        /// Its operator.
+        operator: String,
+        /// What is wrong with it, or what is not supported.
+        problem: NodeProblem,
+    },
+    /// An input of an encoder that the model does not take.
+    #[error("input `{name}`: {problem}")]
+    EncoderInput {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        problem: InputProblem,
+    },
     /// A setting of the sampler that means nothing.
     #[error("{setting} is {value}, and {expected}")]
     Sampling {
@@ -216,6 +234,8 @@ impl Error {
                 Some("a shorter context or a quantised model needs less; --memory-limit changes the limit")
             }
             Error::NoTokenizer { .. } => Some("give token ids with --tokens, and no --stop"),
+            Error::Node { problem, .. } => problem.hint(),
+            Error::EncoderInput { problem, .. } => problem.hint(),
             Error::ExactOnly { .. } => Some("leave out --activations, or pass --device cpu"),
             Error::NoBackend { .. }
             | Error::Device(_)
@@ -224,6 +244,10 @@ impl Error {
             | Error::HeadTooWide { .. } => Some("`--device cpu` computes here"),
             _ => None,
         }
+    }
+
+    pub(crate) fn node(node: &str, operator: &str, problem: NodeProblem) -> Error {
+        Error::Node { node: brief(node, NAME), operator: brief(operator, NAME), problem: problem.brief() }
     }
 
     pub(crate) fn malformed(path: impl Into<PathBuf>, field: impl Into<String>, problem: Problem) -> Error {
@@ -277,6 +301,12 @@ pub enum Problem {
         /// The parser's message, with line and column.
         message: String,
     },
+    /// Bytes that are not a message of the format.
+    #[error("{message}")]
+    Protobuf {
+        /// The decoder's message.
+        message: String,
+    },
     /// A key or a tensor that occurs more than once.
     #[error("it occurs more than once")]
     Duplicate,
@@ -295,6 +325,152 @@ pub enum Problem {
         /// The name.
         name: String,
     },
+}
+
+/// Why a node of a model is not computed.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NodeProblem {
+    /// An operator that is not known here.
+    #[error("the operator is not supported")]
+    Unsupported,
+    /// An operator of a set that is not ONNX's own.
+    #[error("operators of `{domain}` are not supported")]
+    Domain {
+        /// The name of the set.
+        domain: String,
+    },
+    /// An attribute, or a value of one, that is not supported.
+    #[error("attribute `{attribute}` is {value}, which is not supported")]
+    Attribute {
+        /// Its name.
+        attribute: String,
+        /// Its value.
+        value: String,
+    },
+    /// Inputs of shapes that the operator does not take.
+    #[error("inputs of shapes {shapes} do not fit together")]
+    Shapes {
+        /// All of them.
+        shapes: String,
+    },
+    /// An input that is missing, or of a type that the operator does not take.
+    #[error("input {index} is missing or of the wrong type")]
+    Input {
+        /// Which, from 0.
+        index: usize,
+    },
+    /// An input that must not depend on the numbers of events.
+    #[error("input {index} depends on the numbers of the events, and decides on a shape")]
+    NotConstant {
+        /// Which, from 0.
+        index: usize,
+    },
+    /// An index that is out of range.
+    #[error("an index is out of range")]
+    Index,
+    /// More outputs than are computed.
+    #[error("not all of its outputs are supported")]
+    Outputs,
+    /// Branches within branches.
+    #[error("branches are nested deeper than {limit}")]
+    Depth {
+        /// The most that is read.
+        limit: usize,
+    },
+    /// A tensor of more elements than are computed.
+    #[error("a tensor of shape {shape} has more than {limit} elements")]
+    TooLarge {
+        /// Its shape.
+        shape: String,
+        /// The most that is computed.
+        limit: usize,
+    },
+}
+
+impl NodeProblem {
+    /// Returns one line of advice, if there is one.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            NodeProblem::Unsupported | NodeProblem::Domain { .. } | NodeProblem::Attribute { .. } => {
+                Some("the operators that are computed are listed in torchless/docs/encoders.md")
+            }
+            NodeProblem::NotConstant { .. } => Some("shapes may depend on the shapes of inputs only"),
+            NodeProblem::TooLarge { .. } => Some("give fewer events at once, or shorter ones"),
+            _ => None,
+        }
+    }
+
+    /// Shortens and escapes what it quotes of a file.
+    fn brief(mut self) -> NodeProblem {
+        match &mut self {
+            NodeProblem::Domain { domain } => *domain = brief(domain, NAME),
+            NodeProblem::Attribute { attribute, value } => {
+                *attribute = brief(attribute, NAME);
+                *value = brief(value, NAME);
+            }
+            NodeProblem::Shapes { shapes: text } | NodeProblem::TooLarge { shape: text, .. } => {
+                *text = brief(text, SENTENCE);
+            }
+            _ => {}
+        }
+        self
+    }
+}
+
+/// Why an encoder does not take an input.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InputProblem {
+    /// The model needs it, and it is not given.
+    #[error("it is not given")]
+    Missing,
+    /// The model has no input of this name.
+    #[error("the model has no such input")]
+    Unknown,
+    /// Its elements are of another type.
+    #[error("it must be made of {expected}")]
+    Kind {
+        /// What it must be made of.
+        expected: &'static str,
+    },
+    /// Its shape is another.
+    #[error("its shape is {found:?}, and the model declares {declared}")]
+    Shape {
+        /// What it is.
+        found: Vec<usize>,
+        /// What the model declares.
+        declared: String,
+    },
+    /// It has more or fewer numbers than its shape says.
+    #[error("it has {found} numbers, and {expected} are needed")]
+    Length {
+        /// What it has.
+        found: usize,
+        /// What its shape says.
+        expected: usize,
+    },
+    /// A mask whose last axis has no name in the model.
+    #[error("its last axis has no name, so the axes of particles are not known")]
+    NoParticles,
+    /// It has another number of events than an input before it.
+    #[error("it has {found} events, and other inputs have {expected}")]
+    Events {
+        /// What it has.
+        found: usize,
+        /// What the others have.
+        expected: usize,
+    },
+}
+
+impl InputProblem {
+    /// Returns one line of advice, if there is one.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            InputProblem::Missing | InputProblem::Unknown => Some("`torchless info` lists the inputs of a model"),
+            _ => None,
+        }
+    }
 }
 
 /// The most characters that a message quotes of a name or a value of a file, and of a sentence
@@ -338,7 +514,7 @@ impl Problem {
             | Problem::OutOfRange { value: text, .. }
             | Problem::NoSuchFile { name: text }
             | Problem::NotAFileName { name: text } => *text = brief(text, NAME),
-            Problem::Json { message } => *message = brief(message, SENTENCE),
+            Problem::Json { message } | Problem::Protobuf { message } => *message = brief(message, SENTENCE),
             Problem::Missing | Problem::Truncated { .. } | Problem::Duplicate | Problem::NotUtf8 => {}
         }
         self

@@ -29,11 +29,14 @@
 //! divides a sum among threads or batches; every operation reads and writes memory, and decoding is
 //! limited by memory; and a model that is slightly wrong still runs.
 //!
-//! So there is no tensor type and no graph. [`Engine`] is one forward pass, written out, for
+//! So decoders have no tensor type and no graph. [`Engine`] is one forward pass, written out, for
 //! decoders of one shape. Its products read weights as they are stored, mapped from their files,
 //! and unpack them in registers. Every output is one sum in one order, so the number of threads,
 //! the chunk and the batch change no bit. A file is checked before anything is computed: what is
 //! not known is an error with its place. The price is that a new architecture is new code.
+//!
+//! Encoders are graphs, since that is what ONNX files are. [`encoder::Encoder`] makes a plan of one
+//! for each shape of its inputs: steps of arithmetic on views of memory that is reused.
 //!
 //! Exact means: single precision throughout, rotary angles in double precision, and quantised
 //! weights as their format defines them.
@@ -42,6 +45,7 @@
 //!
 //! * [`Model`], [`config`], [`memory`]: a model of its files, its sizes, the memory that it needs.
 //! * [`Engine`], [`KvCache`], [`Threads`]: the forward pass on the CPU or on a device.
+//! * [`encoder`]: encoders of events from ONNX files.
 //! * [`text`]: tokenizers; [`chat`] templates, [`sampling`], [`generate`], [`score`] of events.
 //! * [`mod@format`], [`Matrix`]: how weights are stored and unpacked.
 //! * [`kernels`], [`backend`], [`device`]: the kernels one by one, and accelerators.
@@ -52,6 +56,7 @@ pub mod cli;
 pub mod config;
 mod cpu;
 pub mod device;
+pub mod encoder;
 mod engine;
 mod error;
 mod files;
@@ -65,7 +70,7 @@ pub use config::KvShape;
 pub use cpu::integers::{Activations, IntegerSet};
 pub use cpu::{Threads, kernels};
 pub use engine::{Engine, EngineCounters, KvCache, LogitRows};
-pub use error::{Error, Problem};
+pub use error::{Error, InputProblem, NodeProblem, Problem};
 pub use model::{LoadOptions, Model, Observer, memory};
 pub use simd::InstructionSet;
 pub use text::{chat, generate, sampling, score};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// The modules of `src`, from the one that uses none to the one that uses all.
-const ORDER: [&str; 13] = [
+const ORDER: [&str; 14] = [
     "config",
     "preference",
     "error",
@@ -12,6 +12,7 @@ const ORDER: [&str; 13] = [
     "files",
     "model",
     "cpu",
+    "encoder",
     "device",
     "engine",
     "backend",

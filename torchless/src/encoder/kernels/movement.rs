@@ -1,0 +1,123 @@
+//! Elements that are moved and not changed: copies, gathers, scatters, running sums.
+
+use super::elementwise::{Runs, map1};
+use super::rows::Reducible;
+use crate::encoder::tensor::View;
+
+/// Copies the elements of `from` to those of `to`.
+pub(super) fn place<T: Copy>(values: &[T], from: &View, out: &mut [T], to: &View) {
+    Runs::of([from, to]).each(|[source, target], [step, stride], length| {
+        if (step, stride) == (1, 1) {
+            out[target..][..length].copy_from_slice(&values[source..][..length]);
+            return;
+        }
+        let (mut source, mut target) = (source as isize, target as isize);
+        for _ in 0..length {
+            out[target as usize] = values[source as usize];
+            (source, target) = (source + step, target + stride);
+        }
+    });
+}
+
+/// Returns an index that may count from the end, if it is within `size`.
+pub(in crate::encoder) fn index(index: i64, size: usize) -> Option<usize> {
+    let from_start = if index < 0 { index.checked_add(size as i64)? } else { index };
+    usize::try_from(from_start).ok().filter(|&index| index < size)
+}
+
+/// Copies the slices along `axis` that `indices` name. Returns nothing if there is none of a name.
+pub(super) fn gather<T: Copy>(
+    (values, view): (&[T], &View),
+    (indices, indices_view): (&[i64], &View),
+    axis: usize,
+    out: &mut [T],
+) -> Option<()> {
+    let n_inner: usize = view.shape[axis + 1..].iter().product();
+    let part = |range: std::ops::Range<usize>, offset| View {
+        shape: view.shape[range.clone()].to_vec(),
+        strides: view.strides[range].to_vec(),
+        offset,
+    };
+    let (size, stride) = (view.shape[axis], view.strides[axis]);
+    let places: Option<Vec<isize>> =
+        indices_view.places().map(|at| index(indices[at], size).map(|index| index as isize * stride)).collect();
+    let places = places?;
+    let mut blocks = out.chunks_exact_mut(n_inner.max(1));
+    for outer in part(0..axis, view.offset).places() {
+        if n_inner == 1 {
+            // The indices of one line, without a view for each.
+            for (place, to) in places.iter().zip(&mut blocks) {
+                to[0] = values[(outer as isize + place) as usize];
+            }
+            continue;
+        }
+        for (place, to) in places.iter().zip(&mut blocks) {
+            let inner = part(axis + 1..view.shape.len(), (outer as isize + place) as usize);
+            map1(values, &inner, to, |x| x);
+        }
+    }
+    Some(())
+}
+
+/// Returns where tuples of indices point to in a tensor of `shape`, in elements.
+pub(in crate::encoder) fn points(indices: &[i64], view: &View, shape: &[usize]) -> Option<Vec<usize>> {
+    let width = *view.shape.last()?;
+    let strides = View::contiguous(shape).strides;
+    if width == 0 || width > shape.len() {
+        return None;
+    }
+    let mut points = Vec::with_capacity(view.len() / width);
+    let mut places = view.places();
+    while let Some(first) = places.next() {
+        let mut point = index(indices[first], shape[0])? * strides[0] as usize;
+        for axis in 1..width {
+            point += index(indices[places.next()?], shape[axis])? * strides[axis] as usize;
+        }
+        points.push(point);
+    }
+    Some(points)
+}
+
+/// Returns where the elements that `indices` name along `axis` are, in elements of a tensor of
+/// `shape`.
+pub(super) fn element_points(indices: &[i64], view: &View, axis: usize, shape: &[usize]) -> Option<Vec<usize>> {
+    let strides = View::contiguous(shape).strides;
+    let mut at = vec![0_usize; shape.len()];
+    let mut points = Vec::with_capacity(view.len());
+    for place in view.places() {
+        let named = index(indices[place], shape[axis])?;
+        let along = |dimension: usize| if dimension == axis { named } else { at[dimension] };
+        points.push((0..shape.len()).map(|dimension| along(dimension) * strides[dimension] as usize).sum());
+        for dimension in (0..shape.len()).rev() {
+            at[dimension] += 1;
+            if at[dimension] < view.shape[dimension] {
+                break;
+            }
+            at[dimension] = 0;
+        }
+    }
+    Some(points)
+}
+
+/// Writes running sums along the middle axis of (outer, length, inner).
+pub(super) fn running_sum<T: Reducible>(values: &mut [T], length: usize, inner: usize, order: Running) {
+    for block in values.chunks_exact_mut((length * inner).max(1)) {
+        for column in 0..inner {
+            let mut sum = T::of_count(0);
+            for step in 0..length {
+                let step = if order.is_reversed { length - 1 - step } else { step };
+                let value = &mut block[step * inner + column];
+                let next = sum.add(*value);
+                *value = if order.is_exclusive { sum } else { next };
+                sum = next;
+            }
+        }
+    }
+}
+
+/// Which elements a running sum has.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::encoder) struct Running {
+    pub(in crate::encoder) is_exclusive: bool,
+    pub(in crate::encoder) is_reversed: bool,
+}

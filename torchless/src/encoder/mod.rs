@@ -1,0 +1,200 @@
+//! Encoders of events: transformers, and whatever else is made of their operators, from ONNX files.
+//!
+//! [`Encoder`] is a model; it is immutable, and threads share it in an `Arc`. [`EncoderScratch`] is
+//! the memory of one thread: plans for the shapes that it has seen, and buffers. A plan resolves
+//! every shape, so that what is left of the graph is arithmetic.
+//!
+//! Every event's numbers are the same bits for any batch, order and number of threads: each output
+//! of a product is one chain of multiply-adds along the inner axis, sums add element i to lane
+//! i mod 16, and no kernel looks at a neighbour. Numbers behind a mask do not change a bit either:
+//! their weights are exact zeros.
+
+mod batch;
+mod fuse;
+mod graph;
+mod kernels;
+mod lower;
+mod onnx;
+mod plan;
+mod run;
+mod shapes;
+mod simplify;
+mod tensor;
+
+use std::path::Path;
+use std::sync::Arc;
+
+pub use batch::EncodeOptions;
+pub use graph::Dimension;
+use graph::{Graph, Op, Port};
+pub use onnx::read_tensor;
+pub use plan::EncoderPrecision;
+pub use run::{EncoderInput, EncoderOutput, EncoderScratch, InputValues, OutputValues};
+use tensor::{Data, Kind, Tensor};
+
+use crate::error::{Error, InputProblem};
+use crate::simd::InstructionSet;
+
+/// A model that turns events into numbers.
+///
+/// ```
+/// use torchless::encoder::{Encoder, EncoderInput, EncoderScratch, InputValues};
+///
+/// # let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/encoders");
+/// # std::env::set_current_dir(folder)?;
+/// let model = Encoder::open("mlp.onnx")?; // 3 features in, 2 logits out
+/// let mut scratch = EncoderScratch::new();
+/// let x = EncoderInput { name: "x", shape: &[1, 3], values: InputValues::F32(&[0.5, -1.0, 2.0]) };
+/// let outputs = model.run(&mut scratch, &[x])?;
+/// assert_eq!(outputs[0].name, "logits");
+/// assert_eq!(outputs[0].shape, [1, 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Encoder {
+    graph: Graph,
+    precision: EncoderPrecision,
+    isa: InstructionSet,
+    /// Nodes of the file.
+    n_nodes: usize,
+    /// By which plans know their model.
+    identity: Arc<()>,
+}
+
+/// How a model is opened.
+#[derive(Debug, Clone, Default)]
+pub struct EncoderOptions {
+    /// What is computed in single precision.
+    pub precision: EncoderPrecision,
+    /// Inputs that are always the same; they may decide on shapes. The model has one input less for
+    /// each.
+    pub fixed: Vec<FixedInput>,
+}
+
+/// An input that is always the same.
+#[derive(Debug, Clone)]
+pub struct FixedInput {
+    /// Its name in the model.
+    pub name: String,
+    /// Its shape.
+    pub shape: Vec<usize>,
+    /// Its numbers; integers and truth values are numbers, too.
+    pub values: Vec<f64>,
+}
+
+/// What a model says of an input or an output.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EncoderPort {
+    /// Its name.
+    pub name: String,
+    /// What its elements are: `numbers`, `integers` or `truth values`.
+    pub elements: &'static str,
+    /// Its shape, if the model declares one.
+    pub dimensions: Option<Vec<Dimension>>,
+}
+
+impl Encoder {
+    /// Opens an ONNX file (opsets 13 to 21) for single precision.
+    ///
+    /// # Errors
+    ///
+    /// A file that breaks its format, and an operator, an attribute or a type that is not
+    /// supported: the error names the node.
+    pub fn open(path: impl AsRef<Path>) -> Result<Encoder, Error> {
+        Encoder::open_with(path, &EncoderOptions::default())
+    }
+
+    /// Opens an ONNX file as `options` say.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Encoder::open`], and fixed inputs that the model does not have.
+    pub fn open_with(path: impl AsRef<Path>, options: &EncoderOptions) -> Result<Encoder, Error> {
+        let graph = onnx::read(path.as_ref())?;
+        Encoder::of_graph(graph, options, InstructionSet::best())
+    }
+
+    fn of_graph(mut graph: Graph, options: &EncoderOptions, isa: InstructionSet) -> Result<Encoder, Error> {
+        let (precision, n_nodes) = (options.precision, graph.nodes.len());
+        options.fixed.iter().try_for_each(|fixed| fix(&mut graph, fixed))?;
+        simplify::convert_constants(&mut graph, precision);
+        simplify::share(&mut graph);
+        simplify::evaluate_constants(&mut graph, precision, isa)?;
+        simplify::share(&mut graph);
+        fuse::activations(&mut graph);
+        fuse::angles(&mut graph);
+        fuse::delay_gathers(&mut graph);
+        simplify::share(&mut graph);
+        simplify::prune(&mut graph);
+        fuse::softmax_sums(&mut graph);
+        fuse::products(&mut graph, precision);
+        simplify::prune(&mut graph);
+        Ok(Encoder { graph, precision, isa, n_nodes, identity: Arc::default() })
+    }
+
+    /// Returns the model computed with another instruction set, for tests and measurements.
+    #[must_use]
+    pub fn with_instruction_set(mut self, isa: InstructionSet) -> Encoder {
+        self.isa = isa;
+        self
+    }
+
+    /// Returns what the model wants.
+    pub fn inputs(&self) -> Vec<EncoderPort> {
+        self.graph.inputs.iter().map(EncoderPort::of).collect()
+    }
+
+    /// Returns what the model answers with.
+    pub fn outputs(&self) -> Vec<EncoderPort> {
+        self.graph.outputs.iter().map(EncoderPort::of).collect()
+    }
+
+    /// Returns the numbers in which it computes.
+    pub fn precision(&self) -> EncoderPrecision {
+        self.precision
+    }
+
+    /// Returns the number of nodes in the file, and of those that are left.
+    pub fn n_nodes(&self) -> [usize; 2] {
+        [self.n_nodes, self.graph.nodes.len()]
+    }
+
+    /// Returns the bytes of its weights as they are kept.
+    pub fn weight_bytes(&self) -> usize {
+        let constants = self.graph.constants.values().map(|tensor| tensor.data.n_bytes());
+        let mut packed: Vec<&kernels::linear::PackedMatrix> = Vec::new();
+        for node in &self.graph.nodes {
+            if let Op::Linear { weights, .. } = &node.op
+                && !packed.iter().any(|other| std::ptr::eq(*other, &**weights))
+            {
+                packed.push(weights);
+            }
+        }
+        constants.sum::<usize>() + packed.iter().map(|weights| weights.n_bytes()).sum::<usize>()
+    }
+}
+
+impl EncoderPort {
+    fn of(port: &Port) -> EncoderPort {
+        EncoderPort { name: port.name.clone(), elements: port.kind.name(), dimensions: port.dimensions.clone() }
+    }
+}
+
+/// Makes a constant of an input.
+fn fix(graph: &mut Graph, fixed: &FixedInput) -> Result<(), Error> {
+    let refuse = |problem| Error::EncoderInput { name: fixed.name.clone(), problem };
+    let place = graph.inputs.iter().position(|port| port.name == fixed.name);
+    let port = graph.inputs.remove(place.ok_or_else(|| refuse(InputProblem::Unknown))?);
+    let expected = fixed.shape.iter().try_fold(1_usize, |length, &size| length.checked_mul(size));
+    if expected != Some(fixed.values.len()) {
+        let expected = expected.unwrap_or(usize::MAX);
+        return Err(refuse(InputProblem::Length { found: fixed.values.len(), expected }));
+    }
+    let data = match port.kind {
+        Kind::Float => Data::F64(fixed.values.clone()),
+        _ => Data::Int(fixed.values.iter().map(|&value| value as i64).collect()),
+    };
+    let tensor = Tensor { kind: port.kind, shape: fixed.shape.clone(), data };
+    graph.constants.insert(port.value, tensor.into());
+    Ok(())
+}
