@@ -36,6 +36,8 @@ pub(super) enum Verb {
     Logits(LogitsArgs),
     /// Print log-likelihood ratios of sequences of tokens under two prefixes
     Score(ScoreArgs),
+    /// Compute the outputs of an encoder, an ONNX file, for events in NumPy's files
+    Encode(EncodeArgs),
     /// Turn text into token ids
     Tokenize(TokenizeArgs),
     /// Say what a model is, what memory it needs and what will compute it
@@ -295,6 +297,44 @@ pub(super) struct VerifyArgs {
     /// Differences of logits up to this are none; 0 demands the same numbers
     #[arg(long, default_value_t = 1e-4, value_parser = tolerance, allow_hyphen_values = true)]
     pub(super) tolerance: f64,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// Arguments of `encode`.
+#[derive(Debug, Args)]
+pub(super) struct EncodeArgs {
+    /// An ONNX file
+    #[arg(value_name = "MODEL")]
+    pub(super) model: PathBuf,
+
+    /// Arrays whose first axis is that of events: an .npz with the names of the model's inputs, or
+    /// an .npy if there is one input
+    #[arg(long, value_name = "FILE")]
+    pub(super) inputs: PathBuf,
+
+    /// Where the outputs go: an .npy, or an .npz if there are several
+    #[arg(long, value_name = "FILE")]
+    pub(super) output: PathBuf,
+
+    /// The input that is 1 for particles and 0 for padding: events are cut to their lengths, which
+    /// is faster and changes no bit
+    #[arg(long, value_name = "NAME")]
+    pub(super) mask: Option<String>,
+
+    /// Events that are computed together, at most. No number changes a result
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    pub(super) batch: usize,
+
+    /// Threads of the CPU; 0 for as many as the machine has. No number changes a result
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(super) threads: usize,
+
+    /// Compute in double precision, by plain loops: a reference, and slow
+    #[arg(long)]
+    pub(super) double: bool,
+
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,

@@ -12,7 +12,7 @@ use crate::backend;
 use crate::cli::args::{
     ChatArgs, DeviceArg, GenerateArgs, InfoArgs, InputArgs, LogitsArgs, ModelArgs, SamplingArgs, TokenizeArgs, Verb,
 };
-use crate::cli::{CliError, bench, print_json, print_text, score, verify};
+use crate::cli::{CliError, bench, encode, print_json, print_text, score, verify};
 use crate::cpu::Threads;
 use crate::cpu::integers::Activations;
 use crate::device::estimate_device_memory;
@@ -33,6 +33,7 @@ pub(super) fn run(verb: Verb) -> Result<bool, CliError> {
         Verb::Chat(args) => chat(&args).map(|()| true),
         Verb::Logits(args) => logits(&args).map(|()| true),
         Verb::Score(args) => score::run(&args).map(|()| true),
+        Verb::Encode(args) => encode::run(&args).map(|()| true),
         Verb::Tokenize(args) => tokenize(&args).map(|()| true),
         Verb::Info(args) => info(&args).map(|()| true),
         Verb::Verify(args) => verify::run(&args),
@@ -270,6 +271,9 @@ fn computes(device: Option<&Device>, args: &ModelArgs, model: &Model) -> Result<
 }
 
 fn info(args: &InfoArgs) -> Result<(), CliError> {
+    if args.model.model.extension().is_some_and(|extension| extension == "onnx") {
+        return encode::info(&args.model.model, args.json);
+    }
     let device = device(&args.model)?;
     // Nothing is computed: a model that does not fit can be looked at.
     let model = open_within(&args.model, 0, u64::MAX)?;

@@ -6,6 +6,7 @@
 mod args;
 mod bench;
 mod command;
+mod encode;
 mod reference;
 mod score;
 mod verify;
@@ -43,6 +44,12 @@ enum CliError {
     NoSet { path: PathBuf, sets: String, wanted: String },
     #[error("`{path}` has no sets, and so not {wanted}", path = .path.display())]
     NoSets { path: PathBuf, wanted: String },
+    #[error("cannot write `{path}`: {source}", path = .path.display())]
+    Output { path: PathBuf, source: io::Error },
+    #[error("`{path}` has no array `{name}`", path = .path.display(), name = quoted(.name))]
+    NoArray { path: PathBuf, name: String },
+    #[error("the model has {n_outputs} outputs, and `{path}` holds one", path = .path.display())]
+    OneOutput { path: PathBuf, n_outputs: usize },
     #[error("`{0}` is not a valid size")]
     Size(String),
 }
@@ -52,6 +59,10 @@ impl CliError {
         match self {
             CliError::Model(error) => error.hint(),
             CliError::Events { .. } => Some("events are lists of token ids, in a list or in an object of named lists"),
+            CliError::NoArray { .. } => {
+                Some("arrays have the names of the model's inputs; `torchless info` lists them")
+            }
+            CliError::OneOutput { .. } => Some("name an archive, as out.npz"),
             CliError::NoPrompts { .. } => Some("name the folder whose reference.json has them with --prompts DIR"),
             CliError::NoSet { .. } => Some("name the one that is meant with --set NAME"),
             CliError::Size(_) => Some("a size is a number of bytes, or a number with KiB, MiB or GiB"),

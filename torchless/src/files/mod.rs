@@ -5,6 +5,7 @@ pub(crate) mod gguf;
 pub(crate) mod hugging_face;
 pub(crate) mod json;
 mod mapped;
+pub(crate) mod npy;
 pub(crate) mod safetensors;
 mod tensors;
 
