@@ -56,10 +56,11 @@ test: test-rust test-python test-torch test-web ## run all tests: Rust's, the Py
 
 # Tests that need published likelihoods with reference numbers, or the reference models of
 # torchless, are ignored unless these are there; then absent ones are failures. What takes many
-# minutes (`many_models`) and what needs a GPU (`hardware::`) stay ignored.
+# minutes (`many_models`), what needs a GPU (`hardware::`) and ONNX's own tests of its operators
+# (`node_tests::`) stay ignored.
 HAS_DATA = $(wildcard $(DATA_DIR)/cases.json)
 HAS_TORCHLESS_DATA = $(wildcard $(TORCHLESS_DATA))
-WITH_DATA = --include-ignored --skip many_models --skip hardware::
+WITH_DATA = --include-ignored --skip many_models --skip hardware:: --skip node_tests::
 test-rust: ## run the Rust tests, a short fuzz run with a fixed number of inputs included
 	$(CARGO) test --workspace --locked --no-fail-fast $(if $(and $(HAS_DATA),$(HAS_TORCHLESS_DATA)),-- $(WITH_DATA))
 ifeq (,$(and $(HAS_DATA),$(HAS_TORCHLESS_DATA)))

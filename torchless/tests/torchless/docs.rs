@@ -1,5 +1,5 @@
-//! The console blocks of the README and the guide, run as they are written; `...` matches any
-//! lines, or the rest of one.
+//! The console blocks of the README, the guide and the page of encoders, run as they are written;
+//! `...` matches any lines, or the rest of one.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,6 +16,7 @@ fn every_console_block_prints_what_its_page_says() {
     assert!(python.is_ok_and(|output| output.status.success()), "python3 is needed");
     assert_eq!(run_blocks("README.md"), 2);
     assert_eq!(run_blocks("docs/guide.md"), 6);
+    assert_eq!(run_blocks("docs/encoders.md"), 2);
 }
 
 /// Runs the console blocks of `page` in a fresh folder, and returns the number of commands.
@@ -24,6 +25,10 @@ fn run_blocks(page: &str) -> usize {
     std::fs::create_dir(folder.join("examples")).expect("a fresh folder");
     let example = "examples/toy_decoder.py";
     std::fs::copy(Path::new(ROOT).join(example), folder.join(example)).expect("the example");
+    for (fixture, name) in [("part.onnx", "tagger.onnx"), ("part.npz", "jets.npz")] {
+        let fixture = Path::new(ROOT).join("torchless/tests/encoders").join(fixture);
+        std::fs::copy(fixture, folder.join(name)).expect("a fixture");
+    }
     let page = std::fs::read_to_string(Path::new(ROOT).join("torchless").join(page)).expect("the page");
     let mut n_steps = 0;
     for block in page.split("```console\n").skip(1) {

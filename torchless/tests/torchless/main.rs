@@ -4,6 +4,7 @@
 mod command;
 mod devices;
 mod docs;
+mod encoders;
 mod generation_blocks;
 mod hostile;
 mod hostile_templates;

@@ -1,0 +1,6 @@
+//! Encoders: models that other programs made, and what they compute for them.
+
+mod hostile;
+mod models;
+mod node_tests;
+mod npz;
