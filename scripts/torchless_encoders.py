@@ -170,7 +170,7 @@ def fixtures(_):
     random = np.random.default_rng(2)
     ids = random.integers(0, 30, (4, 12))
     mask = np.arange(12) < np.array([[12], [7], [1], [9]])
-    for opset, activation in ((13, "gelu"), (17, "tanh")):
+    for opset, activation in ((13, "gelu"), (17, "tanh"), (20, "tanh")):
         write_small(f"text{opset}", TextEncoder(activation=activation), {"ids": ids, "mask": mask}, opset, sequence=True)
     write_small("image", ImageEncoder(), {"image": random.normal(size=(3, 3, 8, 12)).astype(np.float32)}, 17)
     small = dict(input_dim=5, num_classes=3, embed_dims=(16, 16), pair_embed_dims=(8,), num_heads=2, num_layers=2, num_cls_layers=1)

@@ -68,7 +68,7 @@ fn largest_difference(found: &[f64], expected: &[f64]) -> f64 {
     found.iter().zip(expected).map(difference).fold(0.0, f64::max)
 }
 
-const MODELS: [&str; 6] = ["mlp", "text13", "text17", "image", "part", "part3"];
+const MODELS: [&str; 7] = ["mlp", "text13", "text17", "text20", "image", "part", "part3"];
 
 #[test]
 fn outputs_agree_with_double_precision_of_pytorch() {
