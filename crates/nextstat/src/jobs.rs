@@ -102,6 +102,14 @@ pub enum JobError {
         /// The first directive.
         directive: String,
     },
+    /// A result whose folder is not there, or that is a folder.
+    #[error("`{}` cannot be the file of a result: {reason}", path.display())]
+    NoResultFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
     /// A folder with other contents than those of the job.
     #[error("the folder `{}` is not empty, and what is in it is not this job", folder.display())]
     Occupied {
@@ -126,6 +134,7 @@ impl JobError {
             Self::SeveralLines { .. } => Some("give every line as a directive of its own"),
             Self::NoScheduler { .. } => Some("directives are for `slurm` and `htcondor`"),
             Self::Occupied { .. } => Some("name another folder, or remove this one"),
+            Self::NoResultFile { .. } => Some("name a file in a folder that exists, outside that of the job"),
             Self::NotText { .. } | Self::Unwritable { .. } => None,
         }
     }
@@ -161,6 +170,7 @@ impl Places {
 /// [`JobError::Occupied`] if the folder has other contents; the other variants if a path or a
 /// directive cannot be in a script, or the file system refuses the files.
 pub fn write_job(request: &JobRequest) -> Result<PathBuf, JobError> {
+    request.run.results.iter().try_for_each(|result| check_result(request, result))?;
     let files: Vec<NewFile> = scripts(request)?
         .into_iter()
         .map(|script| NewFile { path: request.folder.join(script.name), bytes: script.text.into_bytes() })
@@ -179,10 +189,28 @@ pub fn write_job(request: &JobRequest) -> Result<PathBuf, JobError> {
     Ok(submit)
 }
 
+/// Refuses a result that the merge could not write, before any shard has run.
+fn check_result(request: &JobRequest, result: &str) -> Result<(), JobError> {
+    let path = request.working_directory.join(result);
+    let refused = |reason| Err(JobError::NoResultFile { path: result.into(), reason });
+    let parent = path.parent().unwrap_or(&request.working_directory);
+    let folder = request.working_directory.join(&request.folder);
+    if !parent.is_dir() {
+        return refused("there is no such folder");
+    }
+    if path.is_dir() || path == folder {
+        return refused("it is a folder");
+    }
+    let is_same = |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
+    if is_same(parent, &folder) { refused("it is in the folder of the job") } else { Ok(()) }
+}
+
 /// Returns the command line that runs the script `submit`.
 #[must_use]
 pub fn start_command(submit: &Path) -> String {
-    format!("sh {}", shell::quoted(&submit.to_string_lossy()))
+    let path = submit.to_string_lossy();
+    let here = if path.starts_with('-') { "./" } else { "" };
+    format!("sh {}", shell::quoted(&format!("{here}{path}")))
 }
 
 /// Returns the scripts of a job.
