@@ -26,12 +26,13 @@ pub(super) struct Entries<'a> {
 
 /// The kinds of results that are told by a key. A result has several of them, so the first in this
 /// list decides.
-const KINDS: [(&str, &str); 15] = [
+const KINDS: [(&str, &str); 16] = [
     ("left_out", "exclusion"),
     ("max_failed_fraction", "coverage"),
     ("points", "region"),
     ("ranking", "ranking"),
     ("tail_probabilities", "hypotest-toys"),
+    ("signal_converged", "signal-scan"),
     ("CLs_obs", "hypotest"),
     ("Z_obs", "significance"),
     ("tested", "limit"),

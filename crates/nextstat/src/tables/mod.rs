@@ -41,6 +41,7 @@ mod markdown;
 mod ranking;
 mod results;
 mod rounding;
+mod signals;
 mod toys;
 mod yields;
 

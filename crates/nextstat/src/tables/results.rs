@@ -2,7 +2,7 @@
 
 use super::document::Place;
 use super::entries::Entries;
-use super::{Column, Row, Table, TableError, coverage, curves, fits, goodness, limits, ranking, toys, yields};
+use super::{Column, Row, Table, TableError, coverage, curves, fits, goodness, limits, ranking, signals, toys, yields};
 use crate::number::significant;
 
 /// The beginning of the names of schemas.
@@ -85,6 +85,7 @@ pub(super) fn names(kind: &str) -> &'static [&'static str] {
         "hypotest-toys" => &["tests", "p_values"],
         "exclusion" => &["points", "contours"],
         "coverage" => &["coverage"],
+        "signal-scan" => &["signals"],
         "region" => &["contours", "points"],
         "toys" => &["toys"],
         "fits" => &["parameters", "data_sets", "correlation"],
@@ -140,6 +141,7 @@ fn of_one<'a>(root: &Place<'a>, kind: &str, result: Place<'a>) -> Vec<(&'static 
         "scan" if one_parameter => &[("scan", curves::scan), ("intervals", curves::intervals)],
         "scan" => &[("scan", curves::scan), ("contours", curves::contours)],
         "contours" => &[("contours", curves::contours)],
+        "signal-scan" => &[("signals", signals::table)],
         "region" => &[("contours", curves::region), ("points", curves::region_points)],
         "exclusion" => {
             let (other, of_data) = (result.clone(), data.clone());
