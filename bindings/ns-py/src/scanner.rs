@@ -49,7 +49,7 @@ struct Wanted {
     mu: f64,
     test_stat: String,
     level: Option<f64>,
-    explore: Option<bool>,
+    explore: bool,
 }
 
 /// Arrays by channel.

@@ -25,7 +25,7 @@ def with_signal(root, events):
 
 def test_a_signal_has_the_results_of_a_model_with_it(root, scanner):
     found = scanner.scan(SIGNALS, limits=True)
-    assert found.converged and not found.explored and found.warnings == ()
+    assert found.converged and found.explored and found.warnings == ()
     for i, events in enumerate(SIGNALS["signal_region"]):
         model = with_signal(root, events)
         test, limit = nextstat.hypotest(model), nextstat.upper_limit(model)
@@ -103,7 +103,7 @@ def test_other_mistakes_are_refused(root, scanner, tmp_path):
     numpy.save(tmp_path / "signals.npy", numpy.ones((1, 4)))
     with pytest.raises(nextstat.WorkspaceError, match="no names for its rows"):
         scanner.scan(tmp_path / "signals.npy")
-    with pytest.raises(nextstat.WorkspaceError, match="absent.npz"):
+    with pytest.raises(nextstat.WorkspaceError, match="absent"):
         scanner.scan("absent.npz")
     with pytest.raises(nextstat.ParameterError, match="`theory_ttbar` scales the sample `ttbar`"):
         nextstat.Scanner(root / "examples/background.json", strength="theory_ttbar")

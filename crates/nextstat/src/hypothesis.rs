@@ -49,7 +49,7 @@ impl Default for LimitRequest {
 }
 
 /// A level of CLs from here on was meant as a confidence level.
-const LEAST_CONFIDENCE: f64 = 0.5;
+pub(crate) const LEAST_CONFIDENCE: f64 = 0.5;
 
 /// The statistics that give upper limits.
 const OF_LIMITS: &[&str] = &["qtilde", "q"];

@@ -30,11 +30,12 @@ pub use signals::Signals;
 pub use slot::SignalSlot;
 
 use crate::error::{Procedure, ScannerError};
-use crate::hypothesis::{LimitRequest, tested};
-use crate::{Analysis, CompileOptions, CompiledModel, Error, Settings};
+use crate::hypothesis::{LEAST_CONFIDENCE, LimitRequest, tested};
+use crate::settings::{AsimovPoi, DataSource};
+use crate::{Analysis, CompiledModel, Error, Settings};
 use ns_compute::CpuLikelihood;
 use ns_core::nonlinearity::Nonlinearity;
-use ns_core::{Model, SampleSlot};
+use ns_core::{CompileOptions, Model, SampleSlot};
 use ns_inference::Problem;
 use ns_inference::parallel::{self, ExecutionContext};
 use ns_inference::signal_scan::{BackgroundMinima, SignalResult, SignalTest};
@@ -42,10 +43,10 @@ use ns_inference::test_statistic::TestStatistic;
 use ns_translate::{LoadRequest, LoadedWorkspace, load_document};
 use std::sync::{Arc, OnceLock};
 
-/// One signal in so many is tested with the full search, too, to see whether all have to be.
+/// Without the full search, one signal in so many is tested with it all the same.
 const PILOT_STEP: usize = 64;
 
-/// The largest number of signals that are tested twice.
+/// The largest number of these signals.
 const MOST_PILOTS: usize = 16;
 
 /// Values of -2 ln L at minima of the two searches that differ by more than this are of different
@@ -61,15 +62,23 @@ pub struct SignalScanRequest {
     pub statistic: TestStatistic,
     /// The level of CLs at upper limits on the strengths; no limits if not given.
     pub limit_level: Option<f64>,
-    /// Whether to search for the lowest minima of every signal; if not given, where a few signals
-    /// show that it matters.
-    pub explore: Option<bool>,
+    /// Whether to search for the lowest minima with every signal. Otherwise fits start at the
+    /// minima of the background: much faster in large models, and some end in higher minima.
+    pub explore: bool,
 }
 
 impl Default for SignalScanRequest {
     fn default() -> Self {
-        Self { mu: None, statistic: TestStatistic::QTilde, limit_level: None, explore: None }
+        Self { mu: None, statistic: TestStatistic::QTilde, limit_level: None, explore: true }
     }
+}
+
+/// What the signals have shown that were tested with both searches.
+#[derive(Debug, Clone, Copy)]
+struct Pilots {
+    /// How many of them have lower minima than the fits found that start at the background's.
+    n_missed: usize,
+    n: usize,
 }
 
 /// A background that signals are tested with.
@@ -124,6 +133,7 @@ impl Scanner {
         settings: &Settings,
         slot: &SignalSlot,
     ) -> Result<Self, Error> {
+        require_background(&settings.data)?;
         let background = |has_uncertainties| {
             let mut loaded = loaded.clone();
             let options = slot.add_to(&mut loaded.workspace, options, has_uncertainties)?;
@@ -152,6 +162,9 @@ impl Scanner {
     ) -> Result<SignalScan, Error> {
         let mu = tested(request.statistic, request.mu)?;
         let level = request.limit_level.unwrap_or(LimitRequest::default().level);
+        if (LEAST_CONFIDENCE..1.0).contains(&level) {
+            return Err(ScannerError::LevelIsConfidence { level }.into());
+        }
         LimitRequest { level, statistic: request.statistic, grid: None }.check()?;
         let background = if signals.uncertainties.is_empty() { &self.exact } else { &self.uncertain };
         let (whole, model) = (background.analysis.whole_model(), background.analysis.model());
@@ -170,36 +183,33 @@ impl Scanner {
                 },
             )
         };
-        let mut head = result::ScanHead {
-            mu,
-            slot: &self.slot,
-            request,
-            background,
-            minima,
-            explored: request.explore.unwrap_or(false),
-            n_pilots: None,
-            complete: true,
-        };
+        let mut head =
+            result::ScanHead { mu, slot: &self.slot, request, background, minima, pilots: None, complete: true };
         let tested: Vec<usize> = (0..points.n).filter(|&i| points.has_events(i)).collect();
-        let mut found = run(&test, &tested, head.explored);
+        let found = run(&test, &tested, request.explore);
         head.complete = found.iter().all(Option::is_some);
-        if request.explore.is_none() && head.complete {
+        if !request.explore && head.complete {
             let pilots = pilots(tested.len());
             let of_pilots: Vec<usize> = pilots.iter().map(|&k| tested[k]).collect();
             let again = run(&SignalTest { limit_level: None, ..test }, &of_pilots, true);
             head.complete = again.iter().all(Option::is_some);
-            let is_missed = |(k, again): (&usize, &Option<SignalResult>)| {
-                found[*k].as_ref().zip(again.as_ref()).is_some_and(|(found, again)| is_lower(again, found))
+            let is_missed = |(k, again): &(&usize, &Option<SignalResult>)| {
+                found[**k].as_ref().zip(again.as_ref()).is_some_and(|(found, again)| is_lower(again, found))
             };
-            if pilots.iter().zip(&again).any(is_missed) {
-                (head.explored, head.n_pilots) = (true, Some(pilots.len()));
-                found = run(&test, &tested, true);
-                head.complete &= found.iter().all(Option::is_some);
-            }
+            let n_missed = pilots.iter().zip(&again).filter(is_missed).count();
+            head.pilots = Some(Pilots { n_missed, n: pilots.len() });
         }
         let mut all: Vec<Option<SignalResult>> = vec![None; points.n];
         tested.into_iter().zip(found).for_each(|(i, found)| all[i] = found);
         Ok(SignalScan::new(&head, &points, &all))
+    }
+}
+
+/// Refuses Asimov data with a signal: each signal of a scan would have data of its own.
+fn require_background(data: &DataSource) -> Result<(), ScannerError> {
+    match data {
+        DataSource::Asimov(point) if point.poi != AsimovPoi::At(0.0) => Err(ScannerError::AsimovSignal),
+        _ => Ok(()),
     }
 }
 

@@ -2,9 +2,9 @@
 //!
 //! Without signal, every model of a scan is the background. Its minima are looked for once
 //! ([`BackgroundMinima::find`]), and so is the Asimov data set of μ = 0. The fits of a signal start
-//! at these minima and follow each of them; they do not look for others ([`SignalTest::follow`]).
-//! Whether that is enough for the signals of a scan is for a few of them to show, which are fitted
-//! with the full search as well ([`SignalTest::explore`]).
+//! at each of these minima, and look for others only where the signal takes them far from the
+//! background ([`SignalTest::follow`]). Whether that is enough for the signals of a scan is for a
+//! few of them to show, which are fitted with the full search as well ([`SignalTest::explore`]).
 
 use crate::hypotest::{HypotestResult, ProfileRatioTest, TestedHypothesis, TestedValue};
 use crate::limit::{LimitOptions, LimitResult, limit_of};

@@ -37,6 +37,15 @@ pub enum ScannerError {
         /// The sample.
         sample: String,
     },
+    /// Asimov data with a signal.
+    #[error("a scan has no Asimov data with a signal, which would be other data for every signal")]
+    AsimovSignal,
+    /// A confidence level in place of CLs.
+    #[error("the level {level} is CLs at the limits, which is below 0.5")]
+    LevelIsConfidence {
+        /// The level.
+        level: f64,
+    },
     /// Tables without rows.
     #[error("there are no signals")]
     NoSignals,
@@ -88,6 +97,14 @@ pub enum ScannerError {
     Background,
 }
 
+/// What to do where the background has the sample, or a modifier with its name.
+const OTHER_SAMPLE: &str = "remove it from the background, or give the sample of the signals another name";
+
+/// Returns a number without the digits of rounding.
+fn significant(value: f64) -> f64 {
+    (value * 1e12).round() / 1e12
+}
+
 impl ScannerError {
     /// Returns one line of advice.
     #[must_use]
@@ -97,8 +114,12 @@ impl ScannerError {
             Self::StrengthInUse { sample, .. } => {
                 Some(format!("remove the sample `{sample}` from the background, or give the strength another name"))
             }
-            Self::SampleInUse { .. } | Self::UncertaintyInUse { .. } => {
-                Some("give the sample of the signals another name".to_owned())
+            Self::SampleInUse { .. } | Self::UncertaintyInUse { .. } => Some(OTHER_SAMPLE.to_owned()),
+            Self::LevelIsConfidence { level } => {
+                Some(format!("a confidence level of {level} is the level {}", significant(1.0 - level)))
+            }
+            Self::AsimovSignal => {
+                Some("the data expected without signal are those with a strength of 0: `--asimov=0`".to_owned())
             }
             Self::UnknownChannel { channel, known } => {
                 let similar = did_you_mean(channel, known.iter().map(String::as_str));

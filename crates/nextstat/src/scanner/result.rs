@@ -1,7 +1,7 @@
 //! What a scan has found, signal by signal.
 
 use super::signals::SignalPoints;
-use super::{Background, SignalScanRequest, SignalSlot};
+use super::{Background, Pilots, SignalScanRequest, SignalSlot};
 use crate::document::{about, to_document};
 use ns_inference::signal_scan::{BackgroundMinima, SignalResult};
 use serde::Serialize;
@@ -86,9 +86,7 @@ pub(super) struct ScanHead<'a> {
     pub(super) background: &'a Background,
     pub(super) minima: &'a BackgroundMinima,
     pub(super) slot: &'a SignalSlot,
-    pub(super) explored: bool,
-    /// The number of signals of which one showed that all have to be explored.
-    pub(super) n_pilots: Option<usize>,
+    pub(super) pilots: Option<Pilots>,
     pub(super) complete: bool,
 }
 
@@ -132,7 +130,7 @@ impl SignalScan {
             twice_nll_best: each(&|found| found.test.poi.bestfit.map(|_| found.twice_nll_best)),
             twice_nll_background: head.background.twice_nll(head.minima),
             limits,
-            explored: head.explored,
+            explored: head.request.explore,
             complete: head.complete,
             converged: head.complete && (0..points.n).filter(has_result).all(|i| signal_converged[i]),
             signal_converged,
@@ -173,9 +171,9 @@ fn warnings(head: &ScanHead<'_>, points: &SignalPoints, found: &[Option<SignalRe
     if !dropped.is_empty() {
         warnings.push(format!("{}: uncertainties of bins without events are left out", numbered(&dropped)));
     }
-    if let Some(n_pilots) = head.n_pilots {
+    if let Some(Pilots { n_missed, n }) = head.pilots.filter(|pilots| pilots.n_missed > 0) {
         warnings.push(format!(
-            "fits that start at the minima of the background missed lower ones for some of {n_pilots} signals that were tried, so lower minima were searched for with every signal"
+            "{n_missed} of {n} signals that were tested with the full search have lower minima than the fits that start at those of the background: others have, too"
         ));
     }
     let mut said: BTreeMap<&str, Vec<usize>> = BTreeMap::new();

@@ -85,7 +85,7 @@ fn a_signal_has_the_results_of_a_workspace_with_it() {
     let request = SignalScanRequest { mu: Some(1.3), limit_level: Some(0.1), ..SignalScanRequest::default() };
     let found =
         scanner.scan(&signals(&ROWS, Some(&uncertainties)), &request, ExecutionContext::SINGLE_THREADED).unwrap();
-    assert!(found.converged && !found.explored && found.warnings.is_empty(), "{:?}", found.warnings);
+    assert!(found.converged && found.explored && found.warnings.is_empty(), "{:?}", found.warnings);
     let limits = found.limits.unwrap();
     for (i, (yields, uncertainties)) in ROWS.iter().zip(uncertainties).enumerate() {
         let analysis = Analysis::new(&with_signal(yields, uncertainties), &Settings::default()).unwrap();
@@ -185,10 +185,10 @@ fn names_that_are_in_use_are_refused() {
     assert!(matches!(scanner_with(&fixed, &SignalSlot::default()), Err(Error::Settings(_))));
 }
 
-/// Compares the scan of random signals with the full search, over backgrounds with several minima.
+/// Backgrounds with several minima, and random signals.
 #[test]
-fn following_minima_is_as_good_as_searching_or_is_not_done() {
-    let (mut n_explored, mut n_missed, mut n) = (0, 0, 0);
+fn scans_that_start_at_minima_of_the_background_say_that_they_miss_others() {
+    let (mut n_warned, mut n_missed, mut n) = (0, 0, 0);
     for cause in Cause::ALL {
         for seed in 0..3 {
             let mut workspace = multimodal::workspace(cause, seed);
@@ -198,35 +198,27 @@ fn following_minima_is_as_good_as_searching_or_is_not_done() {
                 channel.samples.retain(|sample| sample.name != "signal");
                 let n_bins = channel.samples[0].data.len();
                 let total = |b: usize| channel.samples.iter().map(|sample| sample.data[b]).sum::<f64>();
-                let values =
-                    (0..8).flat_map(|_| (0..n_bins).map(|b| total(b) * random.between(0.0, 0.3)).collect::<Vec<_>>());
-                let values = values.collect();
+                let values = (0..8 * n_bins).map(|k| total(k % n_bins) * random.between(0.0, 0.3)).collect();
                 signals.yields.insert(channel.name.clone(), NumberTable { values, n_rows: 8, n_columns: n_bins });
             }
-            let scanner = Scanner::new(
-                &loaded(workspace),
-                &CompileOptions::default(),
-                &Settings::default(),
-                &SignalSlot::default(),
-            )
-            .unwrap();
+            let (options, settings, slot) = (CompileOptions::default(), Settings::default(), SignalSlot::default());
+            let scanner = Scanner::new(&loaded(workspace), &options, &settings, &slot).unwrap();
             let scan = |explore| {
                 let request = SignalScanRequest { explore, ..SignalScanRequest::default() };
                 scanner.scan(&signals, &request, ExecutionContext::SINGLE_THREADED)
             };
-            let (Ok(found), Ok(wanted)) = (scan(None), scan(Some(true))) else { continue };
-            n_explored += usize::from(found.explored);
+            let (Ok(found), Ok(wanted)) = (scan(false), scan(true)) else { continue };
+            n_warned +=
+                usize::from(found.warnings.iter().any(|warning| warning.contains("of 1 signals that were tested")));
             for i in 0..8 {
                 n += 1;
-                let rise = found.twice_nll_best[i] - wanted.twice_nll_best[i];
                 let is_alike =
                     (found.q[i] - wanted.q[i]).abs() <= 1e-4 || (found.q[i].is_nan() && wanted.q[i].is_nan());
-                n_missed += usize::from(!is_alike || rise > 1e-5);
+                n_missed += usize::from(!is_alike);
             }
         }
     }
-    assert!(n > 100 && n_explored > 0, "{n} signals, {n_explored} scans explored");
-    assert!(n_missed <= n / 100, "{n_missed} of {n} signals have other minima");
+    assert!(n > 100 && n_warned > 0 && n_missed <= n / 20, "{n_missed} of {n} signals missed, {n_warned} warnings");
 }
 
 /// The public signals, as events without systematics.
@@ -259,7 +251,7 @@ fn following_minima_finds_what_the_full_search_finds_in_published_searches() {
             Scanner::new(&loaded(workspace), &CompileOptions::default(), &Settings::default(), &SignalSlot::default())
                 .unwrap();
         let scan = |explore| {
-            let request = SignalScanRequest { explore: Some(explore), ..SignalScanRequest::default() };
+            let request = SignalScanRequest { explore, ..SignalScanRequest::default() };
             scanner.scan(&signals, &request, ExecutionContext::SINGLE_THREADED).unwrap()
         };
         let (followed, explored) = (scan(false), scan(true));
@@ -273,14 +265,16 @@ fn following_minima_finds_what_the_full_search_finds_in_published_searches() {
 }
 
 #[test]
-fn asimov_data_have_no_signal_of_their_own() {
-    let scan = |mu: f64| {
-        let poi = if mu == 1.0 { AsimovPoi::One } else { AsimovPoi::At(mu) };
+fn asimov_data_are_those_without_signal() {
+    let scanner_of = |poi| {
         let data = DataSource::Asimov(AsimovPoint { fit: None, poi, parameters: Vec::new() });
-        let scanner = scanner_with(&Settings { data, ..Settings::default() }, &SignalSlot::default()).unwrap();
-        scanner.scan(&signals(&ROWS, None), &SignalScanRequest::default(), ExecutionContext::SINGLE_THREADED).unwrap()
+        scanner_with(&Settings { data, ..Settings::default() }, &SignalSlot::default())
     };
-    let (with, without) = (scan(1.0), scan(0.0));
-    assert_eq!(with.cls_obs, without.cls_obs);
-    assert!(without.bestfit.iter().all(|mu| mu.abs() < 1e-4), "{:?}", without.bestfit);
+    let scanner = scanner_of(AsimovPoi::At(0.0)).unwrap();
+    let found = scanner.scan(&signals(&ROWS, None), &SignalScanRequest::default(), ExecutionContext::SINGLE_THREADED);
+    let found = found.unwrap();
+    assert!(found.bestfit.iter().all(|mu| mu.abs() < 1e-4), "{:?}", found.bestfit);
+    for poi in [AsimovPoi::One, AsimovPoi::Initial, AsimovPoi::At(2.0)] {
+        assert!(matches!(scanner_of(poi), Err(Error::Scanner(ScannerError::AsimovSignal))));
+    }
 }

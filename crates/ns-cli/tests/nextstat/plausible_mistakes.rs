@@ -84,10 +84,14 @@ const MISTAKES: &[Mistake] = &[
     (
         "signal-scan shapes.json --signals signal_events.json",
         2,
-        &["`mu` scales the sample `signal` of the background", "hint: remove the sample `signal` from the background"],
+        &["the background has a sample `signal` already", "hint: remove it from the background, or give"],
     ),
     ("signal-scan background.json --signals signal_events.json --normsys theory=1.1", 2, &["theory=0.9:1.1"]),
-    ("signal-scan background.json --signals signal_events.json --limits --level 0.95", 2, &["0.95", "0.05"]),
+    (
+        "signal-scan background.json --signals signal_events.json --limits --level 0.95",
+        2,
+        &["0.95", "is the level 0.05"],
+    ),
     ("coverage simple.json", 2, &["--true <VALUE>"]),
     ("coverage simple.json --true 0,nan", 2, &["invalid value 'nan' for '--true"]),
     (
