@@ -103,7 +103,7 @@ def test_other_mistakes_are_refused(root, scanner, tmp_path):
     numpy.save(tmp_path / "signals.npy", numpy.ones((1, 4)))
     with pytest.raises(nextstat.WorkspaceError, match="no names for its rows"):
         scanner.scan(tmp_path / "signals.npy")
-    with pytest.raises(nextstat.WorkspaceError, match="absent"):
+    with pytest.raises(FileNotFoundError, match="absent"):
         scanner.scan("absent.npz")
     with pytest.raises(nextstat.ParameterError, match="`theory_ttbar` scales the sample `ttbar`"):
         nextstat.Scanner(root / "examples/background.json", strength="theory_ttbar")
