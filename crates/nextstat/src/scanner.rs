@@ -1,9 +1,9 @@
 //! Scans of many signals over one background.
 //!
 //! A signal is a number of expected events in each bin of the background, with a statistical
-//! uncertainty if it has one. The background is compiled and its minima are found once; a signal
-//! replaces the numbers of one sample, and its fits start at the minima of the background. How
-//! minima are followed is on the page of [`ns_inference::signal_scan`].
+//! uncertainty if it has one. The background is compiled once, and a signal replaces the numbers of
+//! one sample. The lowest minima are searched for with every signal, or, much faster in large
+//! models, only with the background: [`ns_inference::signal_scan`] says what fits do then.
 //!
 //! ```
 //! use nextstat::scanner::{SignalScanRequest, Scanner, SignalSlot, Signals};

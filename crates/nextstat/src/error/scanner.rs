@@ -1,6 +1,7 @@
 //! Why signals cannot be scanned.
 
 use super::settings::quoted;
+use crate::number::significant;
 use ns_core::did_you_mean;
 
 /// Why signals cannot be scanned.
@@ -100,11 +101,6 @@ pub enum ScannerError {
 /// What to do where the background has the sample, or a modifier with its name.
 const OTHER_SAMPLE: &str = "remove it from the background, or give the sample of the signals another name";
 
-/// Returns a number without the digits of rounding.
-fn significant(value: f64) -> f64 {
-    (value * 1e12).round() / 1e12
-}
-
 impl ScannerError {
     /// Returns one line of advice.
     #[must_use]
@@ -116,7 +112,7 @@ impl ScannerError {
             }
             Self::SampleInUse { .. } | Self::UncertaintyInUse { .. } => Some(OTHER_SAMPLE.to_owned()),
             Self::LevelIsConfidence { level } => {
-                Some(format!("a confidence level of {level} is the level {}", significant(1.0 - level)))
+                Some(format!("a confidence level of {level} is the level {}", significant(1.0 - level, 6)))
             }
             Self::AsimovSignal => {
                 Some("the data expected without signal are those with a strength of 0: `--asimov=0`".to_owned())

@@ -26,8 +26,8 @@ impl Default for SignalSlot {
 }
 
 impl SignalSlot {
-    /// Adds the sample, without events, to every channel of `workspace`, and returns
-    /// `options` with its strength as the parameter of interest.
+    /// Adds the sample, without events, to every channel of `workspace`, and returns `options` with
+    /// its strength as the parameter of interest.
     ///
     /// # Errors
     /// A name that is in use, no strength, or no measurement.

@@ -8,14 +8,11 @@
 //! a symmetric product of two short vectors.
 
 use super::channel::{PointTerms, Site, TileWork};
-use super::gram::add_lower_product;
+use super::gram::{ROWS, add_lower_product};
 use super::nonzero;
 use super::plan::{BinFactorTarget, BinFactorUse, ChannelPlan, ModelPlan, TILE, TemplatePlan};
 use super::rules::{RuleSums, ShapeSite};
 use ns_core::Arrowhead;
-
-/// The number of rows that are multiplied together, or a few more.
-const ROWS: usize = 64;
 
 /// Sums over the bins of a channel, per template and per histosys modifier.
 #[derive(Debug, Clone)]
@@ -227,8 +224,8 @@ impl TemplateRows {
 
     /// Adds the products of the rows to `out`, and forgets the rows.
     ///
-    /// Their diagonals are none of the second derivatives, and are huge where a factor is zero:
-    /// that of `out` stays.
+    /// Their diagonals are not second derivatives, and are huge where a factor is zero: that of
+    /// `out` stays.
     fn flush(&mut self, out: &mut Arrowhead) {
         if !self.left.is_empty() {
             let stride = self.n_global + 1;

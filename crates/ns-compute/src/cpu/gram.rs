@@ -14,7 +14,7 @@ use faer::{Accum, MatMut, MatRef, Par};
 use ns_core::Arrowhead;
 
 /// The number of rows that are multiplied together.
-const ROWS: usize = 64;
+pub(super) const ROWS: usize = 64;
 
 /// The derivative of a derived quantity with respect to an argument.
 #[derive(Debug, Clone, Copy)]

@@ -22,7 +22,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// An element that is added where it belongs costs as much as so many of a product.
+/// Adding one element of a matrix in its place costs as much as so many elements of a product.
 const SCATTERED: usize = 8;
 
 /// Bins are padded to a multiple of this.
@@ -105,8 +105,8 @@ pub(crate) struct ChannelPlan {
     pub(crate) first_block: usize,
     /// Statistical uncertainties of the sum.
     pub(crate) mc_stats: Vec<McStatPlan>,
-    /// Whether most parameters of the channel act on most of its templates, so that the second
-    /// derivatives of all templates together are a product of matrices.
+    /// Whether most global parameters act on most of its templates, so that the second derivatives
+    /// of all templates together are a product of matrices.
     pub(crate) is_dense: bool,
 }
 
