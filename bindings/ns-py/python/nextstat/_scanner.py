@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-import numpy
-
 from ._arguments import flag, settings_of_grid, text
 from ._errors import shown
 from ._keywords import hinted
@@ -76,6 +74,8 @@ class Scanner:
     >>> [round(float(cls), 3) for cls in found.CLs_obs]
     [0.096, 0.533]
     """
+
+    __module__ = "nextstat"
 
     @hinted
     def __init__(
@@ -196,6 +196,8 @@ def _read(path: Any) -> Mapping[str, ArrayLike]:
 
 def _split(signals: Mapping[str, ArrayLike]) -> tuple[list[tuple[str, Any]], list[tuple[str, Any]]]:
     """Returns the arrays of events, and those of uncertainties, by channel."""
+    import numpy
+
     yields, uncertainties = [], []
     for name, values in signals.items():
         channel = text("signals", name)
