@@ -8,7 +8,7 @@
 
 use crate::constraint::Constraint;
 use crate::interpolate::{Jet, NormSysFactor};
-use crate::model::{BinPlace, Data, Model};
+use crate::model::{BinPlace, Data, Model, TemplateShifts};
 use crate::scalar::Scalar;
 use crate::yield_rules::{McStat, ShapeRule};
 
@@ -78,7 +78,7 @@ pub(crate) fn reshape<S: Scalar>(rule: &ShapeRule, params: &[S], yields: &mut [S
 pub(crate) fn shift<S: Scalar>(model: &Model, template: usize, params: &[S], yields: &mut [S]) {
     morph(model, template, params, yields);
     let cell_starts = model.table(model.layout.histosys_cell);
-    let (up, down) = (model.values(model.layout.histosys_up), model.values(model.layout.histosys_down));
+    let TemplateShifts { up, down } = &*model.shifts;
     for entry in model.part(model.layout.template_histosys, template) {
         let alpha = &params[model.table(model.layout.histosys_param)[entry] as usize];
         let (p, q) = model.histosys_response(entry).weights(alpha.value());

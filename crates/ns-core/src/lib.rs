@@ -76,7 +76,7 @@ pub mod taylor;
 pub mod templates;
 pub mod yield_rules;
 
-pub use compile::{CompileError, CompileOptions, PoiChoice, compile};
+pub use compile::{CompileError, CompileOptions, PoiChoice, WorkspaceOutline, compile};
 pub use constraint::Constraint;
 pub use curvature::{Arrowhead, Curvature, CurvatureStructure, GaussNewton, Partition};
 pub use kinks::{LimitKink, LimitKinks};

@@ -2,7 +2,8 @@
 //! buffers.
 //!
 //! A [`Model`] is what evaluators read, on any device: `reals` (f64) and `indices` (u32) are
-//! contiguous and their [`ModelLayout`] says where each table is. The only strings are the names
+//! contiguous and their [`ModelLayout`] says where each table is; the variations of templates are
+//! apart, in [`TemplateShifts`]. The only strings are the names
 //! that reports need. [`crate::compile()`] makes it.
 //!
 //! Legend: C channels, B bins, T templates (a sample in a channel), K constrained parameters, P
@@ -63,7 +64,7 @@ pub struct ModelLayout {
     pub histosys_param: TableSpan,
     /// Response of each histosys, an index into [`Model::responses`].
     pub histosys_response: TableSpan,
-    /// First cell of each histosys in the template differences, and their number at the end.
+    /// First cell of each histosys in [`Model::shifts`], and their number at the end.
     pub histosys_cell: TableSpan,
     /// First morphing term of each template (T + 1).
     pub template_morphing: TableSpan,
@@ -86,12 +87,34 @@ pub struct ModelLayout {
     pub normsys_hi: TableSpan,
     /// Factors at -1σ, one per normsys.
     pub normsys_lo: TableSpan,
-    /// Template at +1σ minus nominal, one per histosys cell.
-    pub histosys_up: TableSpan,
-    /// Template at -1σ minus nominal, one per histosys cell.
-    pub histosys_down: TableSpan,
     /// What is added where the coefficient is 1, one per morphing cell.
     pub morphing: TableSpan,
+}
+
+/// What histosys add to nominal yields, by cell. Each histosys begins at a multiple of
+/// [`TemplateShifts::PADDING`] cells, with zeros before it, so that vectors of cells can be read.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TemplateShifts {
+    /// Templates at +1σ minus nominal.
+    pub up: Vec<f64>,
+    /// Templates at -1σ minus nominal.
+    pub down: Vec<f64>,
+}
+
+impl TemplateShifts {
+    /// The cells of a histosys are padded to a multiple of this.
+    pub const PADDING: usize = 4;
+
+    /// Appends a histosys and returns its first cell; `up` and `down` have one number per bin.
+    pub(crate) fn push(&mut self, up: impl Iterator<Item = f64>, down: impl Iterator<Item = f64>) -> usize {
+        let start = self.up.len();
+        self.up.extend(up);
+        self.down.extend(down);
+        let end = self.up.len().next_multiple_of(Self::PADDING);
+        self.up.resize(end, 0.0);
+        self.down.resize(end, 0.0);
+        start
+    }
 }
 
 /// One data set: the observed counts, or those of a toy or of an Asimov data set.
@@ -130,6 +153,9 @@ pub struct Model {
     pub indices: Arc<[u32]>,
     /// Tables of numbers, back to back; shared too.
     pub reals: Arc<[f64]>,
+    /// The variations of histosys, most of the numbers of a large model; shared too, also with
+    /// evaluators.
+    pub shifts: Arc<TemplateShifts>,
     /// The place of each table.
     pub layout: ModelLayout,
     /// The coefficient of each morphing term as the workspace writes it, with names in place of
@@ -176,6 +202,14 @@ impl Model {
     pub fn part(&self, starts: TableSpan, i: usize) -> std::ops::Range<usize> {
         let table = self.table(starts);
         table[i] as usize..table[i + 1] as usize
+    }
+
+    /// Returns the cells of histosys `entry`, of a template of `n_bins` bins, in
+    /// [`Model::shifts`].
+    #[must_use]
+    pub fn histosys_cells(&self, entry: usize, n_bins: usize) -> std::ops::Range<usize> {
+        let start = self.table(self.layout.histosys_cell)[entry] as usize;
+        start..start + n_bins
     }
 
     /// Returns P, the number of parameters.
@@ -235,7 +269,7 @@ impl Model {
         for (i, &param) in self.table(layout.normsys_param).iter().enumerate() {
             same_sign[param as usize] |= is_same_sign(lo[i] - 1.0, hi[i] - 1.0);
         }
-        let (up, down) = (self.values(layout.histosys_up), self.values(layout.histosys_down));
+        let TemplateShifts { up, down } = &*self.shifts;
         let cells = self.table(layout.histosys_cell).windows(2);
         for (cells, &param) in cells.zip(self.table(layout.histosys_param)) {
             let mut cells = cells[0] as usize..cells[1] as usize;

@@ -77,9 +77,9 @@ impl Nonlinearity {
             let largest = &mut factor[param as usize];
             *largest = largest.max(lo[entry]).max(hi[entry]);
         }
-        let effects = Effects::of(model);
-        let bend: Vec<f64> = effects.sums.iter().map(bend).collect();
-        let pairs = effects.pairs(&bend);
+        let sums = bend_sums(model);
+        let bend: Vec<f64> = sums.iter().map(bend).collect();
+        let pairs = pairs(model, &sums, &bend);
         Self { bend, factor, pairs }
     }
 }
@@ -122,92 +122,89 @@ fn bent_together(a: &[ChannelEffects<'_>], b: &[ChannelEffects<'_>]) -> f64 {
     sum.min(MOST_BINS_ROOT * squares.sqrt())
 }
 
+/// The effects of some parameters, one after the other.
+#[derive(Default)]
+struct Effects {
+    /// For each channel and each parameter that has a systematic in it.
+    rows: Vec<EffectRow>,
+    /// λ'/√λ and λ''/√λ at the parameter's starting value, row by row.
+    values: Vec<[f64; 2]>,
+}
+
 /// The effects of a parameter in the bins of a channel.
-struct EffectPlace {
+struct EffectRow {
     param: u32,
     first_bin: usize,
     /// Where they start in [`Effects::values`].
     start: usize,
 }
 
-/// The effects of all parameters.
-#[derive(Default)]
-struct Effects {
-    /// Of each parameter (P).
-    sums: Vec<BendSums>,
-    /// For each channel and each parameter that has a systematic in it.
-    rows: Vec<EffectPlace>,
-    /// λ'/√λ and λ''/√λ at the parameter's starting value, row by row.
-    values: Vec<[f64; 2]>,
-}
-
 impl Effects {
-    fn of(model: &Model) -> Self {
-        let mut effects = Self { sums: vec![BendSums::default(); model.n_params()], ..Self::default() };
-        let mut responses = Responses::new(model);
-        let start = model.extended(&model.parameters.init);
-        for channel in 0..model.channels.len() {
-            let nominal = nominal_counts(model, channel, &start);
-            responses.set(model, channel, &start);
-            effects.add_channel(model.channel_bins(channel).start, &nominal, &responses);
-        }
+    /// Returns the effects of the parameters `which`.
+    fn of(model: &Model, which: &[usize]) -> Self {
+        let mut effects = Self::default();
+        let mut wanted = vec![false; model.n_params()];
+        which.iter().for_each(|&i| wanted[i] = true);
+        each_row(model, &wanted, |row| {
+            effects.rows.push(EffectRow { param: row.param, first_bin: row.first_bin, start: effects.values.len() });
+            effects.values.extend(row.bins.iter().zip(row.nominal).map(|(response, count)| {
+                let [_, _, _, first, second, ..] = *response;
+                let inverse_deviation = count.max(1.0).sqrt().recip();
+                [first * inverse_deviation, second * inverse_deviation]
+            }));
+        });
         effects
     }
 
-    fn add_channel(&mut self, first_bin: usize, nominal: &[f64], responses: &Responses) {
-        let inverse_deviations: Vec<f64> = nominal.iter().map(|count| count.max(1.0).sqrt().recip()).collect();
-        for (&param, row) in responses.params.iter().zip(responses.bins.chunks_exact(nominal.len())) {
-            self.rows.push(EffectPlace { param, first_bin, start: self.values.len() });
-            let mut sums = self.sums[param as usize];
-            for ((response, nominal), inverse) in row.iter().zip(nominal).zip(&inverse_deviations) {
-                let [_, _, _, first, second, ..] = *response;
-                self.values.push([first * inverse, second * inverse]);
-                add(&mut sums, response, *nominal);
-            }
-            self.sums[param as usize] = sums;
-        }
-    }
-
-    /// Returns the pairs of nearly the same effect that are more bent than their parameters, which
-    /// are bent by `bend` (P).
-    fn pairs(&self, bend: &[f64]) -> Vec<NearDegeneratePair> {
-        let bent = |i: usize| self.sums[i][1][0];
-        let mut which: Vec<usize> = (0..self.sums.len()).filter(|&i| bent(i) > LEAST_PAIRED).collect();
-        which.sort_by(|&a, &b| bent(b).total_cmp(&bent(a)));
-        which.truncate(MOST_PAIRED);
-        let runs = self.runs(&which);
-        let mut found = Vec::new();
-        for (k, &i) in which.iter().enumerate() {
-            for (l, &j) in which[..k].iter().enumerate() {
-                let straight = [i, j].map(|i| self.sums[i][1][1]);
-                let product = product(&runs[k], &runs[l]);
-                if product.abs() <= SAME_EFFECT * (straight[0] * straight[1]).sqrt() {
-                    continue;
-                }
-                let left = 0.5 * (straight[0] + straight[1]) - product.abs();
-                let pair_bend = 0.5 * bent_together(&runs[k], &runs[l]) / (1.0 + left.max(0.0));
-                if pair_bend > bend[i].max(bend[j]) {
-                    found.push(NearDegeneratePair { parameters: [j, i], sign: -product.signum(), bend: pair_bend });
-                }
-            }
-        }
-        found.sort_by(|a, b| b.bend.total_cmp(&a.bend));
-        found
-    }
-
-    /// Returns the runs of each of the parameters `which`, by bin.
-    fn runs(&self, which: &[usize]) -> Vec<Vec<ChannelEffects<'_>>> {
-        let mut place = vec![usize::MAX; self.sums.len()];
+    /// Returns the runs of each of the parameters `which`, by bin; `n_params` is P.
+    fn runs(&self, which: &[usize], n_params: usize) -> Vec<Vec<ChannelEffects<'_>>> {
+        let mut place = vec![usize::MAX; n_params];
         which.iter().enumerate().for_each(|(k, &i)| place[i] = k);
         let mut runs = vec![Vec::new(); which.len()];
         let ends = self.rows.iter().skip(1).map(|row| row.start).chain([self.values.len()]);
-        for (&EffectPlace { param, first_bin, start }, end) in self.rows.iter().zip(ends) {
-            if place[param as usize] != usize::MAX {
-                runs[place[param as usize]].push(ChannelEffects { first_bin, effects: &self.values[start..end] });
-            }
+        for (&EffectRow { param, first_bin, start }, end) in self.rows.iter().zip(ends) {
+            runs[place[param as usize]].push(ChannelEffects { first_bin, effects: &self.values[start..end] });
         }
         runs
     }
+}
+
+/// Returns the sums of each parameter (P).
+fn bend_sums(model: &Model) -> Vec<BendSums> {
+    let mut sums = vec![BendSums::default(); model.n_params()];
+    each_row(model, &vec![true; model.n_params()], |row| {
+        let sums = &mut sums[row.param as usize];
+        row.bins.iter().zip(row.nominal).for_each(|(response, count)| add(sums, response, *count));
+    });
+    sums
+}
+
+/// Returns the pairs of nearly the same effect that are more bent than their parameters, which have
+/// the sums `sums` (P) and are bent by `bend` (P).
+fn pairs(model: &Model, sums: &[BendSums], bend: &[f64]) -> Vec<NearDegeneratePair> {
+    let bent = |i: usize| sums[i][1][0];
+    let mut which: Vec<usize> = (0..sums.len()).filter(|&i| bent(i) > LEAST_PAIRED).collect();
+    which.sort_by(|&a, &b| bent(b).total_cmp(&bent(a)));
+    which.truncate(MOST_PAIRED);
+    let effects = Effects::of(model, &which);
+    let runs = effects.runs(&which, sums.len());
+    let mut found = Vec::new();
+    for (k, &i) in which.iter().enumerate() {
+        for (l, &j) in which[..k].iter().enumerate() {
+            let straight = [i, j].map(|i| sums[i][1][1]);
+            let product = product(&runs[k], &runs[l]);
+            if product.abs() <= SAME_EFFECT * (straight[0] * straight[1]).sqrt() {
+                continue;
+            }
+            let left = 0.5 * (straight[0] + straight[1]) - product.abs();
+            let pair_bend = 0.5 * bent_together(&runs[k], &runs[l]) / (1.0 + left.max(0.0));
+            if pair_bend > bend[i].max(bend[j]) {
+                found.push(NearDegeneratePair { parameters: [j, i], sign: -product.signum(), bend: pair_bend });
+            }
+        }
+    }
+    found.sort_by(|a, b| b.bend.total_cmp(&a.bend));
+    found
 }
 
 /// Returns the bend, from the sums at each of [`POINTS`].
@@ -246,90 +243,132 @@ fn nominal_scale(model: &Model, template: usize, start: &[f64]) -> f64 {
     params.iter().map(|&param| start[param as usize]).product()
 }
 
-/// The responses of a channel's bins to the parameters of its systematics.
-struct Responses {
-    /// The parameters, by first appearance.
-    params: Vec<u32>,
-    /// The response of each bin to each of them, parameter by parameter.
-    bins: Vec<BinResponse>,
-    /// Place of each parameter (P) in `params`.
-    place: Vec<usize>,
-    /// Weights of a histosys' shifts up and down.
-    up: BinResponse,
-    down: BinResponse,
+/// The responses of a channel's bins to a parameter of its systematics.
+struct ResponseRow<'a> {
+    param: u32,
+    first_bin: usize,
+    /// The expected counts at the nominal point, one per bin.
+    nominal: &'a [f64],
+    bins: &'a [BinResponse],
 }
 
-impl Responses {
-    fn new(model: &Model) -> Self {
-        let [up, down] = of_response(model.responses.histosys[0]);
-        Self { params: Vec::new(), bins: Vec::new(), place: vec![usize::MAX; model.n_params()], up, down }
-    }
+/// A systematic of a template.
+#[derive(Clone, Copy)]
+enum Systematic {
+    /// A histosys that scales: its place among those of the template's rule.
+    Scaling(usize),
+    /// Its place in the model's table.
+    NormSys(usize),
+    HistoSys(usize),
+}
 
-    /// Computes the responses of `channel` around the extended point `start` (P + D).
-    fn set(&mut self, model: &Model, channel: usize, start: &[f64]) {
-        self.params.drain(..).for_each(|param| self.place[param as usize] = usize::MAX);
-        self.bins.clear();
-        for template in model.channel_templates(channel) {
-            self.add_template(model, template, start);
+/// A template at the starting point.
+struct NominalTemplate {
+    index: usize,
+    scale: f64,
+    /// Yields before scale factors.
+    yields: Vec<f64>,
+}
+
+/// Calls `visit` with the responses to those parameters that are `wanted` (P), channel by channel
+/// and, in a channel, by first appearance. One row is in memory at a time.
+fn each_row(model: &Model, wanted: &[bool], mut visit: impl FnMut(ResponseRow<'_>)) {
+    let start = model.extended(&model.parameters.init);
+    let weights = of_response(model.responses.histosys[0]);
+    let mut place = vec![usize::MAX; model.n_params()];
+    for channel in 0..model.channels.len() {
+        let first_bin = model.channel_bins(channel).start;
+        let total = nominal_counts(model, channel, &start);
+        let templates: Vec<NominalTemplate> =
+            model.channel_templates(channel).map(|index| NominalTemplate::at(model, index, &start)).collect();
+        let mut uses = uses(model, &templates, wanted);
+        uses.iter().enumerate().for_each(|(k, &(param, ..))| {
+            let first = &mut place[param as usize];
+            *first = (*first).min(k);
+        });
+        // Stable, so that each row is summed in the order of its templates.
+        uses.sort_by_key(|&(param, ..)| place[param as usize]);
+        let mut bins = vec![BinResponse::default(); total.len()];
+        for of_param in uses.chunk_by(|a, b| a.0 == b.0) {
+            bins.fill(BinResponse::default());
+            for &(_, template, systematic) in of_param {
+                templates[template].add(model, systematic, &weights, &mut bins);
+            }
+            visit(ResponseRow { param: of_param[0].0, first_bin, nominal: &total, bins: &bins });
+        }
+        uses.iter().for_each(|&(param, ..)| place[param as usize] = usize::MAX);
+    }
+}
+
+/// Returns the systematics of `templates` whose parameters are `wanted` (P), each with its
+/// parameter and the place of its template.
+fn uses(model: &Model, templates: &[NominalTemplate], wanted: &[bool]) -> Vec<(u32, usize, Systematic)> {
+    let layout = model.layout;
+    let mut uses = Vec::new();
+    for (t, template) in templates.iter().enumerate() {
+        let mut add = |param: u32, systematic: Systematic| {
+            if wanted[param as usize] {
+                uses.push((param, t, systematic));
+            }
+        };
+        let scaling = model.rules.shape(template.index).into_iter().flat_map(|shape| &shape.scaling);
+        scaling.enumerate().for_each(|(k, scaling)| add(scaling.param, Systematic::Scaling(k)));
+        for entry in model.part(layout.template_normsys, template.index) {
+            add(model.table(layout.normsys_param)[entry], Systematic::NormSys(entry));
+        }
+        for entry in model.part(layout.template_histosys, template.index) {
+            add(model.table(layout.histosys_param)[entry], Systematic::HistoSys(entry));
         }
     }
+    uses
+}
 
-    fn add_template(&mut self, model: &Model, template: usize, start: &[f64]) {
-        let layout = model.layout;
-        let nominal = &model.values(layout.nominal)[model.part(layout.template_cell, template)];
-        let scale = nominal_scale(model, template, start);
-        let mut nominal = nominal.to_vec();
-        morph(model, template, start, &mut nominal);
-        let nominal = &nominal;
-        self.add_scaling(model, template, nominal, scale);
-        let (lo, hi) = (model.values(layout.normsys_lo), model.values(layout.normsys_hi));
-        for entry in model.part(layout.template_normsys, template) {
-            let row = self.row(model.table(layout.normsys_param)[entry], nominal.len());
-            let response = match model.normsys_response(entry) {
-                response if response == model.responses.normsys[0] => normsys(lo[entry], hi[entry]),
-                response => of_factor(response, &NormSysFactor::new(lo[entry], hi[entry])),
-            };
-            let response = response.map(|value| scale * value);
-            for (bin, count) in row.iter_mut().zip(nominal) {
-                (0..8).for_each(|k| bin[k] += count * response[k]);
+impl NominalTemplate {
+    /// Returns template `index` at the extended point `start` (P + D).
+    fn at(model: &Model, index: usize, start: &[f64]) -> Self {
+        let cells = model.part(model.layout.template_cell, index);
+        let mut yields = model.values(model.layout.nominal)[cells].to_vec();
+        morph(model, index, start, &mut yields);
+        Self { index, scale: nominal_scale(model, index, start), yields }
+    }
+
+    /// Adds the response of the template to `systematic`; `weights` are those of shifts up and down
+    /// of a histosys without a response of its own.
+    fn add(&self, model: &Model, systematic: Systematic, weights: &[BinResponse; 2], bins: &mut [BinResponse]) {
+        let (layout, scale) = (model.layout, self.scale);
+        match systematic {
+            Systematic::Scaling(k) => {
+                let Some(shape) = model.rules.shape(self.index) else { return };
+                let scaling = &shape.scaling[k];
+                for ((bin, count), factor) in bins.iter_mut().zip(&self.yields).zip(&scaling.factors) {
+                    let response = of_factor(scaling.response, factor);
+                    (0..8).for_each(|k| bin[k] += scale * count * response[k]);
+                }
+            }
+            Systematic::NormSys(entry) => {
+                let (lo, hi) = (model.values(layout.normsys_lo)[entry], model.values(layout.normsys_hi)[entry]);
+                let response = match model.normsys_response(entry) {
+                    response if response == model.responses.normsys[0] => normsys(lo, hi),
+                    response => of_factor(response, &NormSysFactor::new(lo, hi)),
+                };
+                let response = response.map(|value| scale * value);
+                for (bin, count) in bins.iter_mut().zip(&self.yields) {
+                    (0..8).for_each(|k| bin[k] += count * response[k]);
+                }
+            }
+            Systematic::HistoSys(entry) => {
+                let cells = model.histosys_cells(entry, bins.len());
+                let [up, down] = [&model.shifts.up[cells.clone()], &model.shifts.down[cells]];
+                let weights = match model.histosys_response(entry) {
+                    response if response == model.responses.histosys[0] => *weights,
+                    response => of_response(response),
+                };
+                let [of_up, of_down] = weights.map(|weights| weights.map(|weight| scale * weight));
+                for ((bin, up), down) in bins.iter_mut().zip(up).zip(down) {
+                    (0..8).for_each(|k| bin[k] += of_up[k] * up + of_down[k] * down);
+                }
             }
         }
-        let (up, down) = (model.values(layout.histosys_up), model.values(layout.histosys_down));
-        let weights = [self.up, self.down].map(|weights| weights.map(|weight| scale * weight));
-        for entry in model.part(layout.template_histosys, template) {
-            let row = self.row(model.table(layout.histosys_param)[entry], nominal.len());
-            let start = model.table(layout.histosys_cell)[entry] as usize;
-            let cells = start..start + nominal.len();
-            let weights = match model.histosys_response(entry) {
-                response if response == model.responses.histosys[0] => weights,
-                response => of_response(response).map(|weights| weights.map(|weight| scale * weight)),
-            };
-            for ((bin, up), down) in row.iter_mut().zip(&up[cells.clone()]).zip(&down[cells]) {
-                (0..8).for_each(|k| bin[k] += weights[0][k] * up + weights[1][k] * down);
-            }
-        }
-    }
-
-    /// Adds the histosys that scale the bins of `template`, whose counts are `nominal`.
-    fn add_scaling(&mut self, model: &Model, template: usize, nominal: &[f64], scale: f64) {
-        for scaling in model.rules.shape(template).into_iter().flat_map(|shape| &shape.scaling) {
-            let row = self.row(scaling.param, nominal.len());
-            for ((bin, count), factor) in row.iter_mut().zip(nominal).zip(&scaling.factors) {
-                let response = of_factor(scaling.response, factor);
-                (0..8).for_each(|k| bin[k] += scale * count * response[k]);
-            }
-        }
-    }
-
-    /// Returns the responses of the channel's bins to `param`.
-    fn row(&mut self, param: u32, n_bins: usize) -> &mut [BinResponse] {
-        let place = &mut self.place[param as usize];
-        if *place == usize::MAX {
-            *place = self.params.len();
-            self.params.push(param);
-            self.bins.resize(self.params.len() * n_bins, BinResponse::default());
-        }
-        &mut self.bins[*place * n_bins..][..n_bins]
     }
 }
 

@@ -8,7 +8,7 @@
 use crate::derived::{DerivativeOrder, DerivedPoint};
 use crate::expected::{shift, template_yields};
 use crate::interpolate::{Jet, NormSysFactor};
-use crate::model::Model;
+use crate::model::{Model, TemplateShifts};
 use crate::shape::{Shape, ShapePoint};
 use crate::yield_rules::{McStat, TemplateErrors};
 use std::ops::Range;
@@ -334,7 +334,7 @@ impl<'a> Chain<'a> {
 /// the derivative of the shift there.
 fn add_shift_derivatives(model: &Model, template: usize, params: &[f64], add: &mut dyn FnMut(u32, usize, f64)) {
     let layout = &model.layout;
-    let (up, down) = (model.values(layout.histosys_up), model.values(layout.histosys_down));
+    let TemplateShifts { up, down } = &*model.shifts;
     let n_bins = model.part(layout.template_cell, template).len();
     for entry in model.part(layout.template_morphing, template) {
         let index = model.table(layout.morphing_param)[entry];

@@ -113,12 +113,12 @@ impl Shape {
         let slot = |param: u32| params.partition_point(|&other| other < param);
         let nominal = model.values(layout.nominal)[model.part(layout.template_cell, t)].to_vec();
         let shifts = histosys.map(|entry| {
-            let cells = model.part(layout.histosys_cell, entry);
+            let cells = model.histosys_cells(entry, nominal.len());
             Shift {
                 slot: slot(histosys_params[entry]),
                 response: model.histosys_response(entry),
-                up: model.values(layout.histosys_up)[cells.clone()].to_vec(),
-                down: model.values(layout.histosys_down)[cells].to_vec(),
+                up: model.shifts.up[cells.clone()].to_vec(),
+                down: model.shifts.down[cells].to_vec(),
             }
         });
         let terms = morphing.map(|entry| {

@@ -131,8 +131,8 @@ impl DeviceTables {
                 let cells = modifier.cells as usize..modifier.cells as usize + n_bins;
                 cell.push(up.len() as u32);
                 template_of.push(t as u32);
-                up.extend_from_slice(&plan.up[cells.clone()]);
-                down.extend_from_slice(&plan.down[cells]);
+                up.extend_from_slice(&plan.shifts.up[cells.clone()]);
+                down.extend_from_slice(&plan.shifts.down[cells]);
             }
         }
         let weight = |param: u32| plan.histosys_params.partition_point(|&p| p < param) as u32;

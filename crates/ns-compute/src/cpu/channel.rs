@@ -245,7 +245,10 @@ impl TileWork {
             if let Some(limit) = site.plan.clip_samples {
                 self.clip(isa, site, i, limit);
             }
-            let (wide, narrow) = strips(tile.width);
+            let [broad, wide, narrow] = strips(tile.width);
+            for start in broad {
+                self.differentiate_strip::<I, 32>(isa, site, i, start);
+            }
             for start in wide {
                 self.differentiate_strip::<I, 8>(isa, site, i, start);
             }
@@ -274,10 +277,11 @@ impl TileWork {
             yields[lane] = shifted[lane] * scale[lane];
             lambda[lane] += yields[lane];
         }
+        let shifts = &*plan.shifts;
         for modifier in &plan.histosys[template.histosys.clone()] {
             let [_, _, p, q, ..] = point.weights[modifier.weight as usize];
             let cells = modifier.cells as usize + tile.start + start;
-            let (up, down): (&[f64; N], &[f64; N]) = (strip(&plan.up, cells), strip(&plan.down, cells));
+            let (up, down): (&[f64; N], &[f64; N]) = (strip(&shifts.up, cells), strip(&shifts.down, cells));
             let row: &mut [f64; N] = strip_mut(self.jacobian.row_mut(modifier.column as usize), start);
             for lane in 0..N {
                 let derivative = isa.fma(p, up[lane], q * down[lane]);
@@ -331,7 +335,11 @@ impl TileWork {
 #[inline(always)]
 pub(crate) fn add_yields<I: Isa>(isa: I, site: Site<'_>, t: usize, scale: &[f64; TILE], out: &mut [f64; TILE]) {
     let template = &site.plan.templates[t];
-    let (wide, narrow) = strips(site.tile.width);
+    let [broad, wide, narrow] = strips(site.tile.width);
+    for start in broad {
+        let shifted = shifted_strip::<I, 32>(isa, site, template, start);
+        add_products(isa, &shifted, strip(scale, start), strip_mut(out, start));
+    }
     for start in wide {
         let shifted = shifted_strip::<I, 8>(isa, site, template, start);
         add_products(isa, &shifted, strip(scale, start), strip_mut(out, start));
@@ -351,15 +359,15 @@ pub(crate) fn flush_tiny(lambda: &mut [f64]) {
     }
 }
 
-/// Returns where the strips of 8 bins start that cover `width` bins, and the strip of 4 that may be
-/// left.
+/// Returns where the strips of 32, of 8 and of 4 bins start that cover `width` bins. The variations
+/// of a large model come from memory, where the bins of a strip are next to each other.
 ///
 /// Loops, not a closure: a closure is compiled without the instruction set of the function that
 /// calls it.
 #[inline(always)]
-fn strips(width: usize) -> (StepBy<Range<usize>>, StepBy<Range<usize>>) {
-    let wide = width / 8 * 8;
-    ((0..wide).step_by(8), (wide..width).step_by(PAD))
+fn strips(width: usize) -> [StepBy<Range<usize>>; 3] {
+    let (broad, wide) = (width / 32 * 32, width / 8 * 8);
+    [(0..broad).step_by(32), (broad..wide).step_by(8), (wide..width).step_by(PAD)]
 }
 
 #[inline(always)]
@@ -379,10 +387,11 @@ fn shifted_strip<I: Isa, const N: usize>(isa: I, site: Site<'_>, template: &Temp
     let start = tile.start + start;
     let nominal = if template.is_moved { &point.morphed } else { &plan.nominal };
     let mut sum: [f64; N] = *strip(nominal, template.cells + start);
+    let shifts = &*plan.shifts;
     for modifier in &plan.histosys[template.histosys.clone()] {
         let [p, q, ..] = point.weights[modifier.weight as usize];
         let cells = modifier.cells as usize + start;
-        let (up, down): (&[f64; N], &[f64; N]) = (strip(&plan.up, cells), strip(&plan.down, cells));
+        let (up, down): (&[f64; N], &[f64; N]) = (strip(&shifts.up, cells), strip(&shifts.down, cells));
         for lane in 0..N {
             sum[lane] = isa.fma(p, up[lane], isa.fma(q, down[lane], sum[lane]));
         }

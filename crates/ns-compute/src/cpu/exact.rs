@@ -81,11 +81,12 @@ impl SecondDerivatives {
                 let modifier = &plan.histosys[h];
                 let [_, _, p, q, p2, q2] = point.weights[modifier.weight as usize];
                 let start = modifier.cells as usize + tile.start;
+                let shifts = (&plan.shifts.up[start..][..tile.len], &plan.shifts.down[start..][..tile.len]);
                 let (mut up, mut down) = (0.0, 0.0);
                 for bin in 0..tile.len {
                     let weight = scales[bin] * first[bin];
-                    up += weight * plan.up[start + bin];
-                    down += weight * plan.down[start + bin];
+                    up += weight * shifts.0[bin];
+                    down += weight * shifts.1[bin];
                 }
                 self.derivative[h] += p * up + q * down;
                 self.curve[h] += p2 * up + q2 * down;
@@ -102,6 +103,9 @@ impl SecondDerivatives {
             for (j, factor) in plan.bin_factors[template.bin_factors.clone()].iter().enumerate() {
                 cross.add(factor, j, out);
             }
+        }
+        for factor in &channel.shared_factors {
+            add_shared_factor(site, work, first, factor, out);
         }
         self.rules.add_sums(site, work, first, out);
     }
@@ -239,6 +243,22 @@ impl TemplateRows {
     }
 }
 
+/// Adds the second derivatives of `factor`, which every template of the channel has, with the
+/// global parameters: the expected count is proportional to it, so that they are w/γ times its
+/// first derivatives.
+fn add_shared_factor(site: Site<'_>, work: &TileWork, first: &[f64], factor: &BinFactorUse, out: &mut Arrowhead) {
+    let Site { channel, tile, params, .. } = site;
+    let g = out.partition.n_global();
+    for bin in 0..tile.len {
+        let Target::Local { local, .. } = Target::of(factor.target, channel, tile.start + bin) else { continue };
+        let weight = first[bin] / nonzero(params[factor.first_param as usize + tile.start + bin]);
+        let coupling = &mut out.coupling[local * g..][..g];
+        for (column, &position) in channel.columns.iter().enumerate() {
+            coupling[position as usize] += weight * work.jacobian.row(column)[bin];
+        }
+    }
+}
+
 /// Second derivatives in which a per-bin factor of one template takes part.
 struct CrossTerms<'a> {
     site: Site<'a>,
@@ -249,16 +269,18 @@ struct CrossTerms<'a> {
 }
 
 impl CrossTerms<'_> {
-    /// Adds the terms of `factor`, the `j`-th per-bin factor of its template, with scalars, shifts,
-    /// and the factors before it.
+    /// Adds the terms of `factor`, the `j`-th per-bin factor of its template, with scalars and
+    /// shifts, unless every template has it, and with the factors before it.
     fn add(&self, factor: &BinFactorUse, j: usize, out: &mut Arrowhead) {
         let mut weights = [0.0; TILE];
         let weights = &mut weights[..self.site.tile.len];
         for (bin, weight) in weights.iter_mut().enumerate() {
             *weight = self.first[bin] / self.gamma(factor, bin);
         }
-        self.add_scalars(factor, weights, out);
-        self.add_shifts(factor, weights, out);
+        if !self.site.channel.shared_factors.iter().any(|shared| shared.target == factor.target) {
+            self.add_scalars(factor, weights, out);
+            self.add_shifts(factor, weights, out);
+        }
         for other in &self.site.plan.bin_factors[self.template.bin_factors.clone()][..j] {
             for (bin, weight) in weights.iter().enumerate() {
                 let value = weight * self.yields[bin] / self.gamma(other, bin);
@@ -288,7 +310,7 @@ impl CrossTerms<'_> {
         for modifier in &plan.histosys[self.template.histosys.clone()] {
             let [_, _, p, q, ..] = point.weights[modifier.weight as usize];
             let start = modifier.cells as usize + tile.start;
-            let cells = plan.up[start..].iter().zip(&plan.down[start..]);
+            let cells = plan.shifts.up[start..].iter().zip(&plan.shifts.down[start..]);
             let terms = scaled().zip(cells).map(|(scaled, (up, down))| scaled * (p * up + q * down));
             self.add_column(factor, channel.columns[modifier.column as usize], terms, out);
         }

@@ -159,7 +159,8 @@ impl<'a> Changes<'a> {
             let Some(c) = self.place(shift.param) else { continue };
             let ([ratio, derivative], [dp, dq, p, q]) = (self.factors[c], self.weights_of(shift, c));
             let start = shift.cells as usize + tile.start;
-            let (up, down) = (&self.plan.up[start..][..tile.len], &self.plan.down[start..][..tile.len]);
+            let shifts = &*self.plan.shifts;
+            let (up, down) = (&shifts.up[start..][..tile.len], &shifts.down[start..][..tile.len]);
             for bin in 0..tile.len {
                 let scale = ratio * scale[bin];
                 let change = scale * (dp * up[bin] + dq * down[bin]);

@@ -14,7 +14,7 @@ use ns_core::SampleSlot;
 use ns_core::curvature::Partition;
 use ns_core::derived::DerivedQuantities;
 use ns_core::interpolate::HistoSysInterpolation;
-use ns_core::model::Model;
+use ns_core::model::{Model, TemplateShifts};
 use ns_core::response::HistoSysResponse;
 use ns_core::shape::Shape;
 use ns_core::templates::Inputs;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 const SCATTERED: usize = 8;
 
 /// Bins are padded to a multiple of this.
-pub(crate) const PAD: usize = 4;
+pub(crate) const PAD: usize = TemplateShifts::PADDING;
 
 /// At most this many (padded) bins of a channel are worked on at once, so that their Jacobian stays
 /// in cache.
@@ -62,9 +62,8 @@ pub struct ModelPlan {
     pub(crate) histosys_params: Vec<u32>,
     /// The weights of histosys with a response of their own.
     pub(crate) own_weights: Vec<OwnWeights>,
-    /// Template differences hi - nominal and lo - nominal, padded.
-    pub(crate) up: Vec<f64>,
-    pub(crate) down: Vec<f64>,
+    /// Template differences hi - nominal and lo - nominal, padded: those of the model.
+    pub(crate) shifts: Arc<TemplateShifts>,
     /// Morphing terms.
     pub(crate) morphs: Vec<MorphingUse>,
     /// Indices of extended points that any morphing term uses, ascending.
@@ -105,6 +104,8 @@ pub(crate) struct ChannelPlan {
     pub(crate) first_block: usize,
     /// Statistical uncertainties of the sum.
     pub(crate) mc_stats: Vec<McStatPlan>,
+    /// Local per-bin factors that every template has once: they scale the expected count itself.
+    pub(crate) shared_factors: Vec<BinFactorUse>,
     /// Whether most global parameters act on most of its templates, so that the second derivatives
     /// of all templates together are a product of matrices.
     pub(crate) is_dense: bool,
@@ -217,8 +218,7 @@ impl ModelPlan {
             histosys_rule: model.interpolation.histosys,
             histosys_params: standard_params(model),
             own_weights: Vec::new(),
-            up: Vec::new(),
-            down: Vec::new(),
+            shifts: Arc::clone(&model.shifts),
             morphs: Vec::new(),
             morphing_params: sorted_distinct(model.table(model.layout.morphing_param).to_vec()),
             morphing: Vec::new(),
@@ -247,6 +247,7 @@ impl ModelPlan {
 
     /// Replaces the inputs by `values` (M).
     pub(crate) fn set_inputs(&mut self, inputs: &Inputs, values: &[f64]) {
+        let shifts = Arc::make_mut(&mut self.shifts);
         for channel in &self.channels {
             let n_bins = channel.bins.len();
             for t in channel.templates.clone() {
@@ -255,8 +256,8 @@ impl ModelPlan {
                 self.nominal[self.templates[t].cells..][..n_bins].copy_from_slice(nominal);
                 for histosys in &input.histosys {
                     let cells = self.histosys[histosys.entry].cells as usize;
-                    histosys.hi.differences(values, nominal, &mut self.up[cells..][..n_bins]);
-                    histosys.lo.differences(values, nominal, &mut self.down[cells..][..n_bins]);
+                    histosys.hi.differences(values, nominal, &mut shifts.up[cells..][..n_bins]);
+                    histosys.lo.differences(values, nominal, &mut shifts.down[cells..][..n_bins]);
                 }
                 for morphing in &input.morphing {
                     let cells = self.morphs[morphing.entry].cells as usize;
@@ -311,6 +312,7 @@ impl ModelPlan {
         let mc_stats = model.rules.mc_stats_of(channel).map(|mc| McStatPlan::new(mc, target(mc.first_param)));
         let mc_stats = mc_stats.collect();
         let is_dense = self.is_dense(templates.clone());
+        let shared_factors = self.shared_factors(templates.clone());
         self.channels.push(ChannelPlan {
             bins,
             width,
@@ -320,8 +322,21 @@ impl ModelPlan {
             first_local,
             first_block,
             mc_stats,
+            shared_factors,
             is_dense,
         });
+    }
+
+    /// Returns the local per-bin factors that each of `templates` has once; none in a model with
+    /// rules, where the expected count is not only the sum of templates.
+    fn shared_factors(&self, templates: Range<usize>) -> Vec<BinFactorUse> {
+        let is_local = |factor: &&BinFactorUse| matches!(factor.target, BinFactorTarget::Local { .. });
+        let factors = |t: usize| &self.bin_factors[self.templates[t].bin_factors.clone()];
+        let is_shared = |factor: &&BinFactorUse| {
+            templates.clone().all(|t| factors(t).iter().filter(|other| other.target == factor.target).count() == 1)
+        };
+        let first = templates.clone().next().filter(|_| !self.has_rules);
+        first.into_iter().flat_map(factors).filter(is_local).filter(is_shared).copied().collect()
     }
 
     /// Returns `true` if a product of matrices costs less than adding the second derivatives of
@@ -405,10 +420,8 @@ impl ModelPlan {
 
     /// Adds the variations of the histosys `entry`.
     fn add_histosys(&mut self, model: &Model, entry: usize, used: ScalarUse) -> HistoSysUse {
-        let (layout, ScalarUse { param, column, slot }) = (&model.layout, used);
-        let range = model.part(layout.histosys_cell, entry);
-        let cells = pad_into(&mut self.up, &model.values(layout.histosys_up)[range.clone()]) as u32;
-        pad_into(&mut self.down, &model.values(layout.histosys_down)[range]);
+        let ScalarUse { param, column, slot } = used;
+        let cells = model.table(model.layout.histosys_cell)[entry];
         HistoSysUse { param, weight: self.weight_of(model, entry, param), column, slot, cells }
     }
 

@@ -55,7 +55,7 @@ impl Model {
         for (i, is_used) in tables.used_params(self).into_iter().enumerate() {
             parameters.fixed[i] |= !is_used && parameters.constraint[i].is_none();
         }
-        let FlatTables { indices, reals, layout, samples, coefficients, responses, rules } =
+        let FlatTables { indices, reals, shifts, layout, samples, coefficients, responses, rules } =
             tables.into_flat(&parameters, self.samples.clone())?;
         let mut model = Self {
             channels,
@@ -69,6 +69,7 @@ impl Model {
             observed: Data { main, aux: self.observed.aux.clone() },
             indices: indices.into(),
             reals: reals.into(),
+            shifts: shifts.into(),
             layout,
             coefficients,
             derived: self.derived.clone(),

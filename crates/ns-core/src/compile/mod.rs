@@ -7,6 +7,7 @@
 mod error;
 mod formulas;
 mod masked;
+mod outline;
 mod requirements;
 mod responses;
 mod settings;
@@ -15,6 +16,7 @@ mod tables;
 mod terms;
 
 pub use error::{CompileError, SamplePlace};
+pub use outline::WorkspaceOutline;
 
 use crate::interpolate::Interpolation;
 use crate::model::{BinPlace, Data, Model};
@@ -90,6 +92,7 @@ pub fn compile(workspace: &Workspace, options: &CompileOptions) -> Result<Model,
         observed: Data { main, aux },
         indices: flat.indices.into(),
         reals: flat.reals.into(),
+        shifts: flat.shifts.into(),
         layout: flat.layout,
         derived: derivation.derived,
         rules: flat.rules,

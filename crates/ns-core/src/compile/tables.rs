@@ -6,7 +6,7 @@ use super::responses::{histosys_response, index_of, normsys_response, scaling_fa
 use super::structure::SortedOrder;
 use crate::formula::Formula;
 use crate::interpolate::Interpolation;
-use crate::model::{Model, ModelLayout, TableSpan};
+use crate::model::{Model, ModelLayout, TableSpan, TemplateShifts};
 use crate::parameters::Parameters;
 use crate::response::{NormSysResponse, Responses};
 use crate::spec::{Clipping, Expression, Modifier, ModifierData, Sample, Workspace};
@@ -40,8 +40,7 @@ pub(super) struct Tables {
     nominal: Vec<f64>,
     normsys_hi: Vec<f64>,
     normsys_lo: Vec<f64>,
-    histosys_up: Vec<f64>,
-    histosys_down: Vec<f64>,
+    shifts: TemplateShifts,
     morphing: Vec<f64>,
     rules: YieldRules,
 }
@@ -58,6 +57,7 @@ pub(super) struct TableSources<'a> {
 pub(super) struct FlatTables {
     pub(super) indices: Vec<u32>,
     pub(super) reals: Vec<f64>,
+    pub(super) shifts: TemplateShifts,
     pub(super) layout: ModelLayout,
     pub(super) samples: Vec<String>,
     pub(super) coefficients: Vec<String>,
@@ -145,8 +145,7 @@ impl Tables {
             nominal: Vec::new(),
             normsys_hi: Vec::new(),
             normsys_lo: Vec::new(),
-            histosys_up: Vec::new(),
-            histosys_down: Vec::new(),
+            shifts: TemplateShifts::default(),
             morphing: Vec::new(),
             rules: YieldRules { clip_samples, clip_bins, ..YieldRules::default() },
         }
@@ -208,9 +207,8 @@ impl Tables {
                     self.histosys_param.push(param());
                     let response = histosys_response(self.responses.histosys[0], modifier.interpolation);
                     self.histosys_response.push(index_of(&mut self.responses.histosys, response));
-                    self.histosys_cell.push(self.histosys_up.len());
-                    self.histosys_up.extend(hi_data.iter().zip(&sample.data).map(|(hi, n)| hi - n));
-                    self.histosys_down.extend(lo_data.iter().zip(&sample.data).map(|(lo, n)| lo - n));
+                    let [up, down] = [hi_data, lo_data].map(|data| data.iter().zip(&sample.data).map(|(y, n)| y - n));
+                    self.histosys_cell.push(self.shifts.push(up, down));
                 }
                 ModifierData::StatError(_) => {
                     self.bin_factor_param.push(param() + place.staterror_bins.get(name).copied().unwrap_or(0));
@@ -303,11 +301,10 @@ impl Tables {
         for i in model.part(layout.template_histosys, template) {
             self.histosys_param.push(copy(layout.histosys_param, i));
             self.histosys_response.push(copy(layout.histosys_response, i));
-            self.histosys_cell.push(self.histosys_up.len());
             let first = copy(layout.histosys_cell, i);
             let cells = first + bins.start..first + bins.end;
-            self.histosys_up.extend_from_slice(&model.values(layout.histosys_up)[cells.clone()]);
-            self.histosys_down.extend_from_slice(&model.values(layout.histosys_down)[cells]);
+            let [up, down] = [&model.shifts.up, &model.shifts.down].map(|values| values[cells.clone()].iter().copied());
+            self.histosys_cell.push(self.shifts.push(up, down));
         }
         for i in model.part(layout.template_morphing, template) {
             self.morphing_param.push(copy(layout.morphing_param, i));
@@ -352,7 +349,7 @@ impl Tables {
         parameters: &Parameters,
         samples: Vec<String>,
     ) -> Result<FlatTables, CompileError> {
-        self.histosys_cell.push(self.histosys_up.len());
+        self.histosys_cell.push(self.shifts.up.len());
         self.morphing_cell.push(self.morphing.len());
         let mut buffers = Buffers::default();
         let constrained: Vec<usize> = (0..parameters.len()).filter(|&p| parameters.constraint[p].is_some()).collect();
@@ -379,13 +376,11 @@ impl Tables {
             nominal: buffers.reals(&self.nominal),
             normsys_hi: buffers.reals(&self.normsys_hi),
             normsys_lo: buffers.reals(&self.normsys_lo),
-            histosys_up: buffers.reals(&self.histosys_up),
-            histosys_down: buffers.reals(&self.histosys_down),
             morphing: buffers.reals(&self.morphing),
         };
         let Buffers { indices, reals } = buffers;
-        let Self { coefficients, responses, rules, .. } = self;
-        Ok(FlatTables { indices, reals, layout, samples, coefficients, responses, rules })
+        let Self { coefficients, shifts, responses, rules, .. } = self;
+        Ok(FlatTables { indices, reals, shifts, layout, samples, coefficients, responses, rules })
     }
 }
 

@@ -314,17 +314,16 @@ impl Inputs {
             TemplateInput { template, nominal, histosys: Vec::new(), normsys: Vec::new(), morphing: Vec::new() };
         for entry in model.part(layout.template_histosys, template) {
             let parameter = &model.parameters.names[model.table(layout.histosys_param)[entry] as usize];
-            let cells = model.part(layout.histosys_cell, entry);
-            let fixed = |differences| {
-                let differences = &model.values(differences)[cells.clone()];
-                YieldSource::Fixed(differences.iter().zip(yields).map(|(d, n)| d + n).collect())
+            let cells = model.histosys_cells(entry, n_bins);
+            let fixed = |shifts: &[f64]| {
+                YieldSource::Fixed(shifts[cells.clone()].iter().zip(yields).map(|(d, n)| d + n).collect())
             };
             let (hi, lo) = if is_wanted(parameter) {
                 let hi = self.block(model, template, InputKind::HistoSysHi(parameter.clone()), n_bins);
                 let lo = self.block(model, template, InputKind::HistoSysLo(parameter.clone()), n_bins);
                 (YieldSource::Input(hi), YieldSource::Input(lo))
             } else {
-                (fixed(layout.histosys_up), fixed(layout.histosys_down))
+                (fixed(&model.shifts.up), fixed(&model.shifts.down))
             };
             input.histosys.push(HistoSysInput { entry, hi, lo });
         }
@@ -401,11 +400,11 @@ impl Inputs {
             let nominal = &model.values(layout.nominal)[model.part(layout.template_cell, input.template)];
             values[input.nominal..input.nominal + nominal.len()].copy_from_slice(nominal);
             for histosys in &input.histosys {
-                let cells = model.part(layout.histosys_cell, histosys.entry);
-                for (end, differences) in [(&histosys.hi, layout.histosys_up), (&histosys.lo, layout.histosys_down)] {
+                let cells = model.histosys_cells(histosys.entry, nominal.len());
+                for (end, shifts) in [(&histosys.hi, &model.shifts.up), (&histosys.lo, &model.shifts.down)] {
                     if let YieldSource::Input(start) = *end {
                         for (bin, cell) in cells.clone().enumerate() {
-                            values[start + bin] = nominal[bin] + model.values(differences)[cell];
+                            values[start + bin] = nominal[bin] + shifts[cell];
                         }
                     }
                 }
@@ -452,14 +451,16 @@ impl Inputs {
         let layout = model.layout;
         let mut shared = std::mem::take(&mut model.reals);
         let reals = Arc::make_mut(&mut shared);
+        let mut shared_shifts = std::mem::take(&mut model.shifts);
+        let shifts = Arc::make_mut(&mut shared_shifts);
         for input in &self.templates {
             let cells = model.part(layout.template_cell, input.template);
             let nominal = &values[input.nominal..input.nominal + cells.len()];
             reals[layout.nominal.start..][cells].copy_from_slice(nominal);
             for histosys in &input.histosys {
-                let cells = model.part(layout.histosys_cell, histosys.entry);
-                for (end, span) in [(&histosys.hi, layout.histosys_up), (&histosys.lo, layout.histosys_down)] {
-                    end.differences(values, nominal, &mut reals[span.start..][cells.clone()]);
+                let cells = model.histosys_cells(histosys.entry, nominal.len());
+                for (end, shifts) in [(&histosys.hi, &mut shifts.up), (&histosys.lo, &mut shifts.down)] {
+                    end.differences(values, nominal, &mut shifts[cells.clone()]);
                 }
             }
             for normsys in &input.normsys {
@@ -473,6 +474,7 @@ impl Inputs {
             }
         }
         model.reals = shared;
+        model.shifts = shared_shifts;
     }
 
     /// Calls `set` with each normsys that is an input and its new factor.

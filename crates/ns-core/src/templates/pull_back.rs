@@ -314,14 +314,14 @@ impl<S: Scalar + Copy> Parts<S> {
         let mut shifts = Vec::new();
         for (k, entry) in model.part(layout.template_histosys, template).enumerate() {
             let param = model.table(layout.histosys_param)[entry] as usize;
-            let (alpha, cells) = (params[param], model.part(layout.histosys_cell, entry));
+            let (alpha, cells) = (params[param], model.histosys_cells(entry, nominal.len()));
             let response = model.histosys_response(entry);
             let (p, q) = response.weights(alpha.value());
             let (p_derivative, q_derivative) = response.derivatives(alpha.value());
-            let ends = [layout.histosys_up, layout.histosys_down];
+            let ends = [&model.shifts.up, &model.shifts.down];
             let sources = input.map(|input| [&input.histosys[k].hi, &input.histosys[k].lo]);
             let differences = [0, 1].map(|end| {
-                let values = model.values(ends[end])[cells.clone()].iter().enumerate();
+                let values = ends[end][cells.clone()].iter().enumerate();
                 let start = sources.and_then(|sources| sources[end].input());
                 let change = |bin| moving(start, bin) + moving(first, bin) * S::from(-1.0);
                 values.map(|(bin, &d)| S::from(d) + change(bin)).collect::<Vec<S>>()

@@ -108,8 +108,9 @@ pub(super) fn reversal(model: &Model, template: usize) -> f64 {
 
 /// Returns what histosys `entry` adds to the yield of its template at +1 and at -1.
 fn changes(model: &Model, entry: usize) -> [f64; 2] {
+    // What is beyond the last bin is zero.
     let cells = model.part(model.layout.histosys_cell, entry);
-    [model.layout.histosys_up, model.layout.histosys_down].map(|span| model.values(span)[cells.clone()].iter().sum())
+    [&model.shifts.up, &model.shifts.down].map(|shifts| shifts[cells.clone()].iter().sum())
 }
 
 /// Returns by how much a histosys that adds `up` at +1 and `down` at -1 can lower a yield, with the

@@ -61,7 +61,7 @@ impl<'a> TemplateSite<'a> {
     #[inline(always)]
     fn differences<const N: usize>(self, modifier: &HistoSysUse) -> (&'a [f64; N], &'a [f64; N]) {
         let start = modifier.cells as usize + self.start;
-        (cells(&self.plan.up, start), cells(&self.plan.down, start))
+        (cells(&self.plan.shifts.up, start), cells(&self.plan.shifts.down, start))
     }
 }
 
