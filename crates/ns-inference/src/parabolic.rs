@@ -18,6 +18,9 @@ const TOLERANCE: f64 = 0.1;
 /// A second Newton step that lowers -ln L by less than this has nothing left for a fit to find.
 const SETTLED: f64 = 0.005;
 
+/// Estimated distance in -ln L at which a conditional fit stops.
+const ROUGH: f64 = 1e-6;
+
 /// The largest number of parameters that are looked at, in a model of up to [`SMALL`] parameters
 /// and in a larger one, where values of -ln L cost as much as the rest of the verdict: there it is
 /// the parameter of interest.
@@ -146,7 +149,9 @@ fn newton_step<L: SearchLikelihood + ?Sized>(
 /// Returns the minimum of -ln L that a fit from `at` (P) finds with parameter `i` fixed.
 fn conditional<L: SearchLikelihood + ?Sized>(search: &mut Search<'_, L>, i: usize, at: &[f64]) -> f64 {
     let was_fixed = std::mem::replace(&mut search.domain.fixed[i], true);
+    let tolerance = std::mem::replace(&mut search.options.tolerance, ROUGH);
     let minimum = search.run(at);
+    search.options.tolerance = tolerance;
     search.domain.fixed[i] = was_fixed;
     minimum.nll
 }

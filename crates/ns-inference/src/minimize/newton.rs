@@ -24,6 +24,12 @@ const RESUMED_GAIN: f64 = 1e-2;
 /// Resumed minimisations are so much tighter.
 const TIGHTER: f64 = 1e-4;
 
+/// The exact Hessian is also used where a step lowered -ln L by what it promised to within this part
+/// of [`EXACT_BELOW`], in a model of more than [`SMALL`] parameters, where a matrix that leads no
+/// nearer costs much.
+const CONFIRMED: f64 = 0.1;
+const SMALL: usize = 100;
+
 /// Gauss-Newton steps are damped at least this much, so that a parameter without curvature (a
 /// signal where nothing was seen) goes to its bound.
 const LEAST_DAMPING: f64 = 1e-9;
@@ -464,9 +470,12 @@ impl Minimizer {
         self.step.apply(&self.x, &self.orthant, &mut self.trial);
         kinks::keep_sides(domain, &self.x, &mut self.trial);
         let noise = noise(progress.nll);
-        let kind = if progress.edm < progress.exact_below { MatrixKind::Exact } else { MatrixKind::GaussNewton };
         progress.evaluations += 1;
         let before = likelihood.nll(&self.trial);
+        let left = (progress.nll - before - predicted).abs();
+        let is_confirmed = self.x.len() > SMALL && left < CONFIRMED * progress.exact_below;
+        let is_near = progress.edm < progress.exact_below || is_confirmed;
+        let kind = if is_near { MatrixKind::Exact } else { MatrixKind::GaussNewton };
         let ratio = (progress.nll - before) / predicted;
         let accepted = before.is_finite() && (ratio > 1e-4 || (predicted < noise && before <= progress.nll + noise));
         progress.is_idle = accepted && predicted <= STATIONARY && !is_undamped;
