@@ -101,7 +101,7 @@ pub use convert::{
     ConversionError, ConvertedDocument, TargetFormat, UnknownFormatError, XmlFiles, XmlFilesError, convert, convert_as,
     convert_to_pyhf_xml, convert_to_xml_at,
 };
-pub use document_text::DocumentText;
+pub use document_text::{DocumentDigest, DocumentText};
 pub use error::DocumentError;
 pub use fits::{FitDocument, FitOrigin, fit_checksums, read_fit};
 pub use format::{

@@ -14,6 +14,7 @@ use md5::Md5;
 use sha2::{Digest, Sha256};
 
 pub use canonical::canonical_json;
+use canonical::state_of_canonical;
 pub use error::DigestError;
 
 /// The digest algorithms of pyhf's patch sets.
@@ -73,7 +74,15 @@ impl fmt::Display for DigestAlgorithm {
 /// # Ok::<(), ns_translate::digest::DigestError>(())
 /// ```
 pub fn digest(bytes: &[u8], algorithm: DigestAlgorithm) -> Result<String, DigestError> {
-    canonical_json(bytes).map(|canonical| digest_of_canonical(&canonical, algorithm))
+    match algorithm {
+        DigestAlgorithm::Md5 => digest_by::<Md5>(bytes),
+        DigestAlgorithm::Sha256 => digest_by::<Sha256>(bytes),
+    }
+}
+
+fn digest_by<D: Digest>(bytes: &[u8]) -> Result<String, DigestError> {
+    let state = state_of_canonical(bytes, D::new, |state, part| state.update(part))?;
+    Ok(hex(&state.finalize()))
 }
 
 /// Returns the digest of a document that [`canonical_json`] has written, so that several digests

@@ -2,15 +2,27 @@
 //!
 //! It takes documents as programs write them: valid, without escapes in strings and without
 //! duplicate keys. For any other document it returns `None`, and the tree serves.
+//!
+//! Long lists of numbers, most of a large document, are rewritten one by one when all objects are
+//! sorted, so that no other copy of the document is made.
 
 use crate::json::{DEPTH_LIMIT, python_repr};
+use std::ops::Range;
 
-/// Returns the canonical text of a document, or `None` if the document is not of the usual kind.
-pub(super) fn rewrite(text: &str) -> Option<String> {
-    let mut rewriter = Rewriter { text: text.as_bytes(), ..Rewriter::default() };
+/// A list with more bytes between its brackets is rewritten last, if it has no strings, objects and
+/// lists. Those of the tests are shorter.
+const LONG: usize = if cfg!(test) { 32 } else { 256 };
+
+/// Passes the canonical text of a document to `sink` part by part, or returns `None` if the
+/// document is not of the usual kind. Parts may have been passed then.
+pub(super) fn rewrite(text: &str, sink: &mut dyn FnMut(&[u8])) -> Option<()> {
+    let mut rewriter = Rewriter { text: text.as_bytes(), leaves_out: true, ..Rewriter::default() };
     rewriter.value(0)?;
     rewriter.skip_blanks();
-    (rewriter.at == rewriter.text.len()).then(|| String::from_utf8(rewriter.out).ok())?
+    if rewriter.at < rewriter.text.len() {
+        return None;
+    }
+    rewriter.pass_to(sink)
 }
 
 #[derive(Default)]
@@ -18,6 +30,10 @@ struct Rewriter<'a> {
     text: &'a [u8],
     at: usize,
     out: Vec<u8>,
+    /// Whether long lists of numbers are left out of `out`.
+    leaves_out: bool,
+    /// Those that were, in order.
+    left_out: Vec<LeftOut>,
     /// The members of the objects that are open, outermost first.
     members: Vec<Member<'a>>,
     /// An object whose members are being sorted.
@@ -25,11 +41,20 @@ struct Rewriter<'a> {
     digits: zmij::Buffer,
 }
 
-/// A member of an object: its key, and where it is in `out`.
+/// A member of an object: its key, where it is in `out`, and which lists were left out of it.
 struct Member<'a> {
     key: &'a [u8],
-    start: usize,
-    end: usize,
+    span: Range<usize>,
+    left_out: Range<usize>,
+}
+
+/// A list that was left out.
+#[derive(Clone)]
+struct LeftOut {
+    /// Where it belongs in `out`.
+    at: usize,
+    /// Where it is in the text, with its brackets.
+    span: Range<usize>,
 }
 
 impl<'a> Rewriter<'a> {
@@ -51,14 +76,15 @@ impl<'a> Rewriter<'a> {
         self.out.push(b'{');
         let mut is_sorted = true;
         while !self.ends(b'}', self.members.len() > first_member)? {
-            let start = self.out.len();
+            let (start, first_left_out) = (self.out.len(), self.left_out.len());
             let key = self.string()?;
             self.skip_blanks();
             self.step_over(b':')?;
             self.out.extend_from_slice(b": ");
             self.value(depth)?;
             is_sorted &= self.members[first_member..].last().is_none_or(|last| last.key < key);
-            self.members.push(Member { key, start, end: self.out.len() });
+            let (span, left_out) = (start..self.out.len(), first_left_out..self.left_out.len());
+            self.members.push(Member { key, span, left_out });
         }
         if !is_sorted {
             self.sort_members(first_member, start)?;
@@ -77,16 +103,46 @@ impl<'a> Rewriter<'a> {
             return None;
         }
         self.sorted.clear();
+        let first_left_out = members.iter().map(|member| member.left_out.start).min().unwrap_or(0);
+        let mut left_out = Vec::with_capacity(self.left_out.len() - first_left_out);
         for (index, member) in members.iter().enumerate() {
             self.sorted.extend_from_slice(if index > 0 { b", " } else { b"{" });
-            self.sorted.extend_from_slice(&self.out[member.start..member.end]);
+            let moved_to = start + self.sorted.len();
+            let of_member = self.left_out[member.left_out.clone()].iter();
+            left_out
+                .extend(of_member.map(|list| LeftOut { at: list.at - member.span.start + moved_to, ..list.clone() }));
+            self.sorted.extend_from_slice(&self.out[member.span.clone()]);
         }
+        self.left_out.truncate(first_left_out);
+        self.left_out.append(&mut left_out);
         self.out.truncate(start);
         self.out.append(&mut self.sorted);
         Some(())
     }
 
+    /// Passes the text to `sink`, with the lists that were left out.
+    fn pass_to(self, sink: &mut dyn FnMut(&[u8])) -> Option<()> {
+        let Self { text, out, left_out, .. } = self;
+        let (mut passed, mut lists) = (0, Rewriter::default());
+        for LeftOut { at, span } in left_out {
+            sink(&out[passed..at]);
+            passed = at;
+            (lists.text, lists.at) = (&text[span], 0);
+            lists.out.clear();
+            lists.list(DEPTH_LIMIT)?;
+            if lists.at < lists.text.len() {
+                return None;
+            }
+            sink(&lists.out);
+        }
+        sink(&out[passed..]);
+        Some(())
+    }
+
     fn list(&mut self, depth: usize) -> Option<()> {
+        if self.leaves_out && self.leave_out() {
+            return Some(());
+        }
         self.at += 1;
         self.out.push(b'[');
         let mut follows = false;
@@ -96,6 +152,17 @@ impl<'a> Rewriter<'a> {
         }
         self.out.push(b']');
         Some(())
+    }
+
+    /// Steps over the list that begins here if it is to be left out, and returns whether it is.
+    fn leave_out(&mut self) -> bool {
+        let rest = &self.text[self.at + 1..];
+        let end = memchr::memchr3(b']', b'[', b'"', rest).filter(|&end| end > LONG && rest[end] == b']');
+        let Some(end) = end.filter(|&end| memchr::memchr(b'{', &rest[..end]).is_none()) else { return false };
+        let span = self.at..self.at + end + 2;
+        self.at = span.end;
+        self.left_out.push(LeftOut { at: self.out.len(), span });
+        true
     }
 
     /// Steps over a closing bracket, or over the comma after a former entry, and returns whether it

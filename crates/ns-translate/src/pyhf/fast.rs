@@ -101,9 +101,16 @@ impl<'de, F: Form + Deserialize<'de>> Visitor<'de> for ListVisitor<F> {
     }
 }
 
+/// Lists of so many numbers give back what was allocated beyond their end.
+const MANY: usize = 512;
+
 /// Reads a list of at least one number.
 fn numbers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
-    filled(Vec::deserialize(deserializer)?)
+    let mut numbers = Vec::deserialize(deserializer)?;
+    if numbers.len() >= MANY {
+        numbers.shrink_to_fit();
+    }
+    filled(numbers)
 }
 
 fn some_numbers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<f64>>, D::Error> {
