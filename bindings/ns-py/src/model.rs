@@ -137,14 +137,14 @@ impl PyModel {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let (py, model) = (slf.py(), slf.get());
-        let text = write_workspace(model.compiled.workspace()).to_string();
+        let text = write_workspace(&model.compiled.workspace()).to_string();
         let arguments = (PyBytes::new(py, text.as_bytes()), model.choice.clone());
         Ok((slf.get_type().into_any(), arguments.into_pyobject(py)?.into_any()))
     }
 
     /// Returns the workspace as JSON text.
     fn workspace_json(&self) -> String {
-        write_workspace(self.compiled.workspace()).to_string()
+        write_workspace(&self.compiled.workspace()).to_string()
     }
 
     /// The measurement's name.
@@ -411,7 +411,7 @@ impl PyModel {
     /// Returns what the workspace contains.
     #[pyo3(name = "_inspect")]
     fn inspect<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let summary = summarize(self.compiled.workspace(), Some(&self.model.measurement));
+        let summary = summarize(&self.compiled.workspace(), Some(&self.model.measurement));
         fields(py, &summary.map_err(|problem| error::compile(py, &problem))?)
     }
 

@@ -29,7 +29,7 @@ pub(crate) fn tree(model: &CompiledModel) -> Value {
 /// that is not bounded), in the order of its parameters.
 pub(crate) fn parameters(compiled: &CompiledModel) -> Result<Value, EngineError> {
     let model = compiled.model();
-    let summary = summarize(compiled.workspace(), Some(&model.measurement))?;
+    let summary = summarize(&compiled.workspace(), Some(&model.measurement))?;
     let constraint = |name: &str| {
         let bare = name.split('[').next().unwrap_or(name);
         let found = summary.systematics.iter().find(|(known, _, _)| known == name || known == bare);

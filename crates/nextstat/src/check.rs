@@ -47,7 +47,7 @@ impl CompiledModel {
         let likelihood = CpuLikelihood::with_plan(Arc::clone(self.plan()), &data);
         memory::require(&likelihood.structure())?;
         let mut likelihood = CancellableLikelihood::new(likelihood, cancellation);
-        let mut findings = check(self.workspace(), self.model());
+        let mut findings = check(&self.workspace(), self.model());
         findings.extend(degeneracy::findings(self.model(), &mut likelihood));
         findings.sort_by_key(Finding::severity);
         Ok(findings)

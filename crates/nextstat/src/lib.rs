@@ -102,6 +102,7 @@ pub mod exclusion;
 pub mod fit;
 mod fit_counts;
 pub mod fits;
+mod freed_memory;
 pub mod full_report;
 pub mod goodness;
 pub mod hypothesis;

@@ -2,16 +2,21 @@
 
 use crate::Error;
 use crate::device;
+use crate::freed_memory::return_freed_memory;
 use ns_compute::accel::{AccelError, GpuSession};
 use ns_compute::cpu::ModelPlan;
 use ns_core::spec::{Measurement, Workspace};
-use ns_core::{CompileOptions, Model, compile};
+use ns_core::{CompileOptions, Model, WorkspaceOutline, compile};
 use ns_device::DeviceName;
 use ns_translate::digest::{DigestAlgorithm, digest};
 use ns_translate::pyhf::{from_value, read_value, write_workspace};
-use ns_translate::{DocumentText, LoadRequest, LoadedWorkspace, load_document};
+use ns_translate::{DocumentDigest, DocumentText, LoadRequest, LoadedWorkspace, load_document};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// The text of a document with more bytes is given up before the model is compiled, and the
+/// memory of a workspace with more of them in its templates once that is done.
+const LARGE: usize = 1 << 25;
 
 /// A compiled model with the workspace that it was made of. Clones share everything.
 ///
@@ -26,9 +31,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// ```
 #[derive(Debug, Clone)]
 pub struct CompiledModel {
-    workspace: Arc<Workspace>,
-    /// The text of the workspace, patches applied, if the model was read from one.
-    document: Option<DocumentText>,
+    workspace: Arc<KeptWorkspace>,
+    /// The digest of the workspace's text, patches applied, if the model was read from one.
+    document: Option<DocumentDigest>,
     /// The files that it was read from, if it was read from files.
     origin: Option<Arc<LoadRequest>>,
     /// Further files that the document names and that were read.
@@ -40,33 +45,48 @@ pub struct CompiledModel {
     sessions: Arc<Mutex<Vec<(DeviceName, GpuSession)>>>,
 }
 
+/// A workspace in little memory: without the templates that its model has.
+#[derive(Debug)]
+struct KeptWorkspace {
+    outline: WorkspaceOutline,
+    /// The model with all bins.
+    model: Arc<Model>,
+}
+
 impl CompiledModel {
     /// Compiles `workspace`.
     ///
     /// # Errors
     /// What makes the workspace impossible as a model, with its place.
     pub fn new(workspace: Workspace, options: &CompileOptions) -> Result<Self, ns_core::CompileError> {
-        let model = compile(&workspace, options)?;
+        let model = Arc::new(compile(&workspace, options)?);
+        let outline = WorkspaceOutline::new(workspace, &model);
+        if size_of_val(&*model.shifts.up) > LARGE {
+            return_freed_memory();
+        }
         let plan = Arc::new(ModelPlan::new(&model));
         Ok(Self {
-            workspace: Arc::new(workspace),
+            workspace: Arc::new(KeptWorkspace { outline, model: Arc::clone(&model) }),
             document: None,
             origin: None,
             files: Arc::default(),
             written_sha256: Arc::default(),
-            model: Arc::new(model),
+            model,
             plan,
             sessions: Arc::default(),
         })
     }
 
-    /// Compiles a workspace that was read from a document, and keeps the document's text for its
-    /// digest.
+    /// Compiles a workspace that was read from a document, and keeps the document's digest.
     ///
     /// # Errors
     /// As [`CompiledModel::new`].
     pub fn from_loaded(loaded: LoadedWorkspace, options: &CompileOptions) -> Result<Self, ns_core::CompileError> {
-        let (document, origin) = (Some(loaded.document), loaded.origin.map(Arc::new));
+        if loaded.document.bytes().len() > LARGE {
+            // The model needs as much memory again: the text is given up before.
+            let _ = loaded.document.sha256();
+        }
+        let (document, origin) = (Some(loaded.document.into_digest()), loaded.origin.map(Arc::new));
         Ok(Self { document, origin, files: loaded.files.into(), ..Self::new(loaded.workspace, options)? })
     }
 
@@ -93,7 +113,7 @@ impl CompiledModel {
     /// has the digest of the document that nextstat writes for it. Computed once.
     #[must_use]
     pub fn workspace_sha256(&self) -> &str {
-        let of_document = self.document.as_ref().and_then(DocumentText::sha256);
+        let of_document = self.document.as_ref().and_then(DocumentDigest::sha256);
         of_document.unwrap_or_else(|| self.written_sha256())
     }
 
@@ -114,7 +134,7 @@ impl CompiledModel {
     /// depend on how numbers were spelled. Computed once.
     pub(crate) fn written_sha256(&self) -> &str {
         self.written_sha256.get_or_init(|| {
-            let text = write_workspace(&self.workspace).to_string();
+            let text = write_workspace(&self.workspace()).to_string();
             // The text is valid JSON, and nothing else can fail.
             digest(text.as_bytes(), DigestAlgorithm::Sha256).unwrap_or_default()
         })
@@ -143,17 +163,18 @@ impl CompiledModel {
         Self { sessions: Arc::default(), ..self.clone() }
     }
 
-    /// Returns the workspace as written.
+    /// Returns the workspace as written. The templates of histosys are made of the model's, to the
+    /// bit, by each call.
     #[must_use]
-    pub fn workspace(&self) -> &Arc<Workspace> {
-        &self.workspace
+    pub fn workspace(&self) -> Workspace {
+        self.workspace.outline.complete(&self.workspace.model)
     }
 
     /// Returns the measurement of the workspace that the model is of; `None` if the model has none.
     #[must_use]
     pub fn measurement(&self) -> Option<&Measurement> {
         let name = &self.model().measurement;
-        self.workspace.measurements.iter().find(|measurement| measurement.name == *name)
+        self.workspace.outline.incomplete().measurements.iter().find(|measurement| measurement.name == *name)
     }
 
     /// Returns the model that the engine works on.
