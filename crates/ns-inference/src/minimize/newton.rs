@@ -24,9 +24,9 @@ const RESUMED_GAIN: f64 = 1e-2;
 /// Resumed minimisations are so much tighter.
 const TIGHTER: f64 = 1e-4;
 
-/// The exact Hessian is also used where a step lowered -ln L by what it promised to within this part
-/// of [`EXACT_BELOW`], in a model of more than [`SMALL`] parameters, where a matrix that leads no
-/// nearer costs much.
+/// The exact Hessian is also used where a step lowered -ln L by what it promised to within this
+/// part of [`EXACT_BELOW`], in a model of more than [`SMALL`] parameters, where a matrix that leads
+/// no nearer costs much.
 const CONFIRMED: f64 = 0.1;
 const SMALL: usize = 100;
 
