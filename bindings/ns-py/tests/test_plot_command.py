@@ -40,6 +40,7 @@ def stored(shapes, root, tmp_path_factory):
         "patches": limits,
         "at": nextstat.limit_scan(shapes, {"norm_ttbar": [0.9, 1.0, 1.1]}),
         "exclusion": nextstat.exclusion(nextstat.every_patch(background, root / "examples/plane.json", nextstat.hypotest), "m_gluino", "m_lsp"),
+        "search": nextstat.search(root / "examples/spectrum.json", root / "examples/bumps.json"),
         "significance": nextstat.significance(shapes),
         **{f"mass_{k}": patch["result"] for k, patch in enumerate(limits.patches)},
     }
@@ -96,6 +97,7 @@ CASES = {
     "limits of patches": (["patches.json"], lambda stored: plot.limits(stored / "patches.json")),
     "limits of a scan": (["at.json", "--ylabel", "limit"], lambda stored: plot.limits(stored / "at.json", ylabel="limit")),
     "an exclusion": (["exclusion.json", "--forbidden"], lambda stored: plot.exclusion(stored / "exclusion.json", forbidden=True)),
+    "a search": (["search.json", "--x", "mass"], lambda stored: plot.search(stored / "search.json", x="mass")),
 }  # fmt: skip
 
 

@@ -44,6 +44,7 @@ FIGURES = {
     "brazil": Kind(("hypotest", "hypotest-toys", "limit"), is_of_several=True),
     "limits": Kind(("limit-scan", "every-patch", "limit"), is_of_several=True),
     "exclusion": Kind(("exclusion",)),
+    "search": Kind(("search",)),
     "gof": Kind(("gof", "comparison", "report")),
 }
 
@@ -145,7 +146,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "limit": {"metavar": "FILE", "help": "the limits that brazil marks, with tests of several values"},
     "goodness": {"metavar": "FILE", "help": "the goodness of fit that data_mc writes"},
     "values": {"metavar": "V0,V1,…", "type": _numbers, "help": "where each signal is, for limits of several results"},
-    "x": {"metavar": "LABEL", "help": "the label of a patch set that is the x axis of limits"},
+    "x": {"metavar": "LABEL", "help": "the label of a patch set that is the x axis of limits or of a search"},
     "theory": {
         "metavar": "T0,T1,…|FILE", "action": "append",
         "help": "a prediction that limits are compared with; of an exclusion, a result with varied cross sections; repeatable",

@@ -87,6 +87,11 @@ def exclusion():
 
 
 @cache
+def search():
+    return nextstat.search(EXAMPLES / "spectrum.json", EXAMPLES / "bumps.json", toys=100)
+
+
+@cache
 def goodness():
     return nextstat.goodness_of_fit(shapes(), toys=200, seed=1)
 
@@ -123,6 +128,7 @@ def figures():
         "brazil_linear": lambda **look: plot.brazil(limit(), log=False, palette="accessible", **look).figure,
         "limits": lambda **look: plot.limits(SIGNALS, limits(), xlabel="$m$ [GeV]", **theory, **look).figure,
         "exclusion": lambda **look: plot.exclusion(exclusion(), forbidden=True, **masses, **look).figure,
+        "search": lambda **look: plot.search(search(), xlabel=MASS, **look).figure,
         "gof": lambda **look: plot.gof(goodness(), labels=WORDS, **look).figure,
     }
 

@@ -192,6 +192,7 @@ def test_stored_documents_give_the_same_figures(tmp_path):
         plot.brazil: (limits, tmp_path / "limit.json", {}),
         plot.gof: (made.goodness(), made.goodness().to_dict(), {}),
         plot.exclusion: (made.exclusion(), made.exclusion().to_json(), {}),
+        plot.search: (made.search(), made.search().to_dict(), {}),
         plot.data_mc: (made.yields(), made.yields().to_json().encode(), {"channel": "signal_region"}),
         plot.regions: (made.yields(), made.yields().to_dict(), {}),
     }

@@ -1,5 +1,5 @@
 """Figures of results, as the field draws them: pulls, rankings, correlations, scans, contours, data
-and prediction, Brazil bands, exclusion contours, toys.
+and prediction, Brazil bands, exclusion contours, searches, toys.
 
 Each function takes a result, or its document, and, if wished, the axes to draw on; it returns the
 axes, whose `.figure` has `savefig`. The look is that of ``style=``, or of the block `style`: plain,
@@ -22,11 +22,12 @@ from .limits import brazil, limits
 from .pulls import pulls
 from .ranking import ranking
 from .scans import scan
+from .search import search
 from .toys import toys
 from .variations import variations
 from .yields import data_mc, regions
 
 __all__ = [
     "COLOURS", "PALETTES", "STYLES", "brazil", "contours", "correlation", "data_mc", "exclusion", "gof", "limits", "pulls", "ranking", "regions",
-    "sample_colours", "scan", "style", "toys", "variations",
+    "sample_colours", "scan", "search", "style", "toys", "variations",
 ]  # fmt: skip
