@@ -8,8 +8,8 @@ The model has one channel of three samples, a signal with a free strength, a sta
 and histosys that act on every bin of every sample, with equal effects up and down: with the sizes
 above 4,381 parameters and 26 million varied yields. `rabbit` writes the same templates as the input
 of rabbit-fit, which has to be installed and run with `rabbit_fit FILE -t 0 --unblind '.*'
---binByBinStatType normal-multiplicative --noChi2 --allowNegativePOI`. `measure` prints processor time and the peak of resident
-memory of a command.
+--binByBinStatType normal-multiplicative --noChi2 --allowNegativePOI`. `measure` prints processor
+time and the peak of resident memory of a command.
 """
 
 import argparse
