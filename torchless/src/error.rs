@@ -461,6 +461,62 @@ pub enum InputProblem {
         /// What the others have.
         expected: usize,
     },
+    /// An output whose shape differs between groups of events, so that they cannot be joined.
+    #[error("the shape of this output depends on the events: {found:?} and {expected:?}")]
+    Output {
+        /// That of some events.
+        found: Vec<usize>,
+        /// That of others.
+        expected: Vec<usize>,
+    },
+    /// It is given more than once.
+    #[error("it is given more than once")]
+    Twice,
+    /// It is ragged, and the model does not say which of its axes is that of particles.
+    #[error("it is ragged, and the model's shape of it does not have one axis of particles")]
+    NoParticleAxis,
+    /// It has an axis of particles and one length for all events, and other inputs are ragged.
+    #[error("it has an axis of particles, and must be ragged as other inputs are")]
+    NotRagged,
+    /// It has another number of columns than the model.
+    #[error("each particle has {found} numbers, and the model declares {declared}")]
+    Columns {
+        /// What it has.
+        found: usize,
+        /// What the model declares.
+        declared: String,
+    },
+    /// It has no offsets, not even that of no events.
+    #[error("it has no offsets; of E events there are E + 1")]
+    NoOffsets,
+    /// Offsets that decrease, or that are negative.
+    #[error("offset {place} is {offset}, and must be at least {least}")]
+    Offset {
+        /// Which, from 0.
+        place: usize,
+        /// What it is.
+        offset: i64,
+        /// What it must be at least.
+        least: i64,
+    },
+    /// Offsets that leave the particles.
+    #[error("it has {found} particles, and its offsets end at {expected}")]
+    TooFewParticles {
+        /// What it has.
+        found: usize,
+        /// The last offset.
+        expected: i64,
+    },
+    /// An event with another number of particles than in a ragged input before it.
+    #[error("event {event} has {found} particles, and {expected} in other inputs")]
+    Particles {
+        /// Which, from 0.
+        event: usize,
+        /// What it has.
+        found: usize,
+        /// What the others have.
+        expected: usize,
+    },
 }
 
 impl InputProblem {
@@ -468,6 +524,9 @@ impl InputProblem {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             InputProblem::Missing | InputProblem::Unknown => Some("`torchless info` lists the inputs of a model"),
+            InputProblem::NoParticleAxis => {
+                Some("name the mask, or give the axis of particles a name in `dynamic_axes` when the model is exported")
+            }
             _ => None,
         }
     }

@@ -310,7 +310,9 @@ pub(super) struct EncodeArgs {
     pub(super) model: PathBuf,
 
     /// Arrays whose first axis is that of events: an .npz with the names of the model's inputs, or
-    /// an .npy if there is one input
+    /// an .npy if there is one input. With an array NAME.offsets in the .npz, NAME has a row of
+    /// each particle, and event e the rows offsets[e] to offsets[e + 1] - 1; the mask may be left
+    /// out
     #[arg(long, value_name = "FILE")]
     pub(super) inputs: PathBuf,
 

@@ -13,9 +13,10 @@ use crate::cli::args::EncodeArgs;
 use crate::cli::{CliError, print_json, print_text};
 use crate::cpu::Threads;
 use crate::encoder::{
-    EncodeOptions, Encoder, EncoderInput, EncoderOptions, EncoderOutput, EncoderPort, EncoderPrecision, InputValues,
-    OutputValues,
+    Column, EncodeOptions, Encoder, EncoderEvents, EncoderInput, EncoderOptions, EncoderOutput, EncoderPort,
+    EncoderPrecision, InputValues, Offsets, OutputValues, RaggedInput, ScratchPool,
 };
+use crate::error::{Error, InputProblem};
 use crate::files::npy::{self, Array, Numbers};
 
 pub(super) fn run(args: &EncodeArgs) -> Result<(), CliError> {
@@ -23,16 +24,33 @@ pub(super) fn run(args: &EncodeArgs) -> Result<(), CliError> {
     let model = Encoder::open_with(&args.model, &EncoderOptions { precision, fixed: Vec::new() })?;
     let arrays = npy::read(&args.inputs)?;
     let ports = model.inputs();
-    let inputs = ports.iter().map(|port| input(args, port, &arrays, ports.len())).collect::<Result<Vec<_>, _>>()?;
+    let columns = ports.iter().map(|port| ragged_columns(args, port, &arrays)).collect::<Result<Vec<_>, _>>()?;
+    let ragged: Vec<RaggedInput<'_>> = ports
+        .iter()
+        .zip(&columns)
+        .filter_map(|(port, columns)| {
+            let (offsets, columns) = columns.as_ref()?;
+            Some(RaggedInput { name: &port.name, offsets: Offsets::I64(offsets), columns })
+        })
+        .collect();
+    // The mask of ragged inputs may be left out.
+    let is_dense = |port: &&EncoderPort| {
+        let is_made = !ragged.is_empty() && Some(&port.name) == args.mask.as_ref() && !arrays.contains_key(&port.name);
+        !is_made && ragged.iter().all(|input| input.name != port.name)
+    };
+    let dense = ports.iter().filter(is_dense).map(|port| input(args, port, &arrays, ports.len()));
+    let dense = dense.collect::<Result<Vec<_>, _>>()?;
     let threads = Threads::new(args.threads);
     let options = EncodeOptions { events_at_once: args.batch, mask: args.mask.clone() };
     let start = Instant::now();
-    let outputs = model.encode(&threads, &inputs, &options)?;
+    let events = EncoderEvents { dense: &dense, ragged: &ragged };
+    let outputs = model.encode_events(&threads, &ScratchPool::new(), events, &options)?;
     let seconds = start.elapsed().as_secs_f64();
     let shapes: BTreeMap<String, Vec<usize>> =
         outputs.iter().map(|output| (output.name.clone(), output.shape.clone())).collect();
     write(&args.output, outputs)?;
-    let n_events = inputs.first().and_then(|input| input.shape.first()).copied().unwrap_or(0);
+    let n_ragged = ragged.first().map(|input| input.offsets.len().saturating_sub(1));
+    let n_events = n_ragged.or_else(|| dense.first()?.shape.first().copied()).unwrap_or(0);
     if args.json {
         return print_json(&json!({ "events": n_events, "seconds": seconds, "outputs": shapes }));
     }
@@ -54,13 +72,44 @@ fn input<'a>(
     let unnamed = || if n_inputs == 1 { arrays.get("") } else { None };
     let array = arrays.get(&port.name).or_else(unnamed);
     let array = array.ok_or_else(|| CliError::NoArray { path: args.inputs.clone(), name: port.name.clone() })?;
-    let values = match &array.numbers {
+    Ok(EncoderInput { name: &port.name, shape: &array.shape, values: values(array) })
+}
+
+fn values(array: &Array) -> InputValues<'_> {
+    match &array.numbers {
         Numbers::F32(values) => InputValues::F32(values),
         Numbers::F64(values) => InputValues::F64(values),
         Numbers::I64(values) => InputValues::I64(values),
         Numbers::Bool(values) => InputValues::Bool(values),
+    }
+}
+
+/// Numbers of a particle, at most.
+const MOST_COLUMNS: usize = 1 << 20;
+
+/// Offsets of a ragged input, and its columns.
+type Ragged<'a> = (&'a [i64], Vec<Column<'a>>);
+
+/// Returns the arrays `NAME.offsets` and `NAME`, which has a row of each particle, if there are
+/// both.
+fn ragged_columns<'a>(
+    args: &EncodeArgs,
+    port: &EncoderPort,
+    arrays: &'a BTreeMap<String, Array>,
+) -> Result<Option<Ragged<'a>>, CliError> {
+    let name = format!("{}.offsets", port.name);
+    let Some(offsets) = arrays.get(&name) else { return Ok(None) };
+    let (Numbers::I64(numbers), [_]) = (&offsets.numbers, &offsets.shape[..]) else {
+        let problem = InputProblem::Kind { expected: "integers in one axis" };
+        return Err(Error::EncoderInput { name, problem }.into());
     };
-    Ok(EncoderInput { name: &port.name, shape: &array.shape, values })
+    let rows = arrays.get(&port.name);
+    let rows = rows.ok_or_else(|| CliError::NoArray { path: args.inputs.clone(), name: port.name.clone() })?;
+    let n_columns = rows.shape.iter().skip(1).try_fold(1_usize, |product, &size| product.checked_mul(size));
+    // Empty rows may claim any width; a number of columns that the model does not have is refused
+    // later.
+    let n_columns = n_columns.filter(|&n_columns| n_columns <= MOST_COLUMNS).unwrap_or(0);
+    Ok(Some((numbers, Column::of_rows(values(rows), n_columns))))
 }
 
 fn write(path: &Path, outputs: Vec<EncoderOutput>) -> Result<(), CliError> {

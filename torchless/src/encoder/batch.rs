@@ -3,11 +3,14 @@
 //! Events that end in padding are cut to their length, and computed together with others of about
 //! that length: an event's bits do not depend on its neighbours or its padding.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::graph::Dimension;
-use super::run::{EncoderInput, EncoderOutput, EncoderScratch, InputValues, OutputValues};
-use super::{Encoder, EncoderPort};
+use super::events::{CheckedEvents, Part};
+use super::graph::{Dimension, Graph, Port};
+use super::ragged::EncoderEvents;
+use super::run::{EncoderInput, EncoderOutput, EncoderScratch, OutputValues};
+use super::tensor::Kind;
+use super::{Encoder, EncoderPrecision};
 use crate::cpu::Threads;
 use crate::error::{Error, InputProblem};
 
@@ -33,15 +36,45 @@ const LENGTH_STEP: usize = 8;
 /// Numbers of particles that a group has, at most: its activations stay in a cache.
 const PARTICLES_AT_ONCE: usize = 512;
 
+/// Scratches that calls take and give back, so that plans and buffers serve many calls.
+///
+/// Threads share it; it has as many scratches as were needed at once.
+#[derive(Debug, Default)]
+pub struct ScratchPool(Mutex<Vec<EncoderScratch>>);
+
+impl ScratchPool {
+    /// Returns an empty pool.
+    pub fn new() -> ScratchPool {
+        ScratchPool::default()
+    }
+
+    /// Returns the bytes that its scratches hold, about.
+    pub fn n_bytes(&self) -> usize {
+        self.lock().iter().map(EncoderScratch::n_bytes).sum()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<EncoderScratch>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> EncoderScratch {
+        self.lock().pop().unwrap_or_default()
+    }
+
+    fn give_back(&self, scratch: EncoderScratch) {
+        self.lock().push(scratch);
+    }
+}
+
 /// The place of a group, and what came of it.
 type GroupResult = (usize, Result<Vec<EncoderOutput>, Error>);
 
 /// Events that are computed together.
 #[derive(Debug, Clone, PartialEq)]
-struct Group {
-    events: Vec<usize>,
-    /// Particles that are computed of each, if they are cut.
-    length: Option<usize>,
+pub(super) struct Group {
+    pub(super) events: Vec<usize>,
+    /// Particles that are computed of each, if they are cut or ragged.
+    pub(super) length: Option<usize>,
 }
 
 impl Encoder {
@@ -56,119 +89,109 @@ impl Encoder {
         inputs: &[EncoderInput<'_>],
         options: &EncodeOptions,
     ) -> Result<Vec<EncoderOutput>, Error> {
-        let inputs: Vec<EncoderInput<'_>> = self.check(inputs)?.into_iter().copied().collect();
-        let n_events = n_events(&inputs)?;
-        let name = self.particle_name(options)?;
-        let axis = |port: &EncoderPort| name.as_ref().and_then(|name| particle_axis(port, name));
-        let particles: Vec<Option<usize>> = self.inputs().iter().map(axis).collect();
-        let lengths = match (&options.mask, inputs.iter().find(|input| Some(input.name) == options.mask.as_deref())) {
-            (Some(_), Some(mask)) => Some(lengths(mask, n_events)),
-            _ => None,
-        };
-        let at_once = options.events_at_once.max(1);
-        let size = inputs.iter().zip(&particles).find_map(|(input, axis)| axis.map(|axis| input.shape[axis]));
-        let groups = groups(n_events, at_once, lengths.as_deref(), size.unwrap_or(0));
-        let scratches: Mutex<Vec<EncoderScratch>> = Mutex::new(Vec::new());
-        let results: Mutex<Vec<GroupResult>> = Mutex::new(Vec::new());
+        self.encode_events(threads, &ScratchPool::new(), EncoderEvents { dense: inputs, ragged: &[] }, options)
+    }
+
+    /// Computes the outputs of many events, some of whose inputs may be ragged.
+    ///
+    /// The mask of ragged inputs need not be given: it is 1 for every particle. The outputs are
+    /// the same bits as those of padded inputs. An output with an axis of particles is as long as
+    /// the longest event, with zeros behind shorter ones. A model without a mask is computed for
+    /// events of one length at a time.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Encoder::encode`]; inputs that are given twice; ragged inputs whose offsets
+    /// decrease or leave their particles, that have other columns than the model, or other
+    /// particles than each other.
+    ///
+    /// ```
+    /// use torchless::encoder::{Column, EncodeOptions, Encoder, EncoderEvents, InputValues, Offsets, RaggedInput};
+    /// use torchless::{Threads, encoder::ScratchPool};
+    ///
+    /// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/encoders"))?;
+    /// let model = Encoder::open("text17.onnx")?; // ids and mask [batch, tokens] in, 2 logits out
+    /// let offsets = Offsets::I64(&[0, 3, 4, 8]); // three events of 3, 1 and 4 tokens
+    /// let ids = [Column::contiguous(InputValues::I64(&[5, 2, 9, 1, 7, 7, 0, 3]))];
+    /// let events = EncoderEvents { dense: &[], ragged: &[RaggedInput { name: "ids", offsets, columns: &ids }] };
+    /// let options = EncodeOptions { mask: Some("mask".into()), ..EncodeOptions::default() };
+    /// let outputs = model.encode_events(&Threads::new(1), &ScratchPool::new(), events, &options)?;
+    /// assert_eq!(outputs[0].shape, [3, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn encode_events(
+        &self,
+        threads: &Threads,
+        scratches: &ScratchPool,
+        events: EncoderEvents<'_>,
+        options: &EncodeOptions,
+    ) -> Result<Vec<EncoderOutput>, Error> {
+        let events = CheckedEvents::new(&self.graph, events, options)?;
+        let groups = groups(&events, options.events_at_once.max(1));
+        let results: Mutex<Vec<GroupResult>> = Mutex::new(Vec::with_capacity(groups.len()));
         let cost = if groups.len() > 1 { usize::MAX } else { 0 };
-        let lock = |scratches: &Mutex<Vec<EncoderScratch>>| {
-            scratches.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
-        };
         threads.each(
             (0..groups.len()).collect(),
             cost,
             || (),
             |(), index| {
-                let mut scratch = lock(&scratches);
-                let result = self.encode_group(&mut scratch, &inputs, &particles, &groups[index]);
-                scratches.lock().unwrap_or_else(PoisonError::into_inner).push(scratch);
+                let mut scratch = scratches.take();
+                let result = self.encode_group(&mut scratch, &events, &groups[index]);
+                scratches.give_back(scratch);
                 results.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
             },
         );
         let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
         // In one order, so that of several errors the same one is reported.
         results.sort_by_key(|(index, _)| *index);
-        let mut joined =
-            Joined { n_events, size, axes: self.outputs().iter().map(axis).collect(), outputs: Vec::new() };
+        let mut joined = Joined::new(&self.graph, &events);
         for ((_, result), group) in results.into_iter().zip(&groups) {
             joined.add(result?, group)?;
         }
-        Ok(joined.outputs)
-    }
-
-    /// Returns the name of the axes of particles, if events are cut.
-    fn particle_name(&self, options: &EncodeOptions) -> Result<Option<String>, Error> {
-        let Some(mask) = &options.mask else { return Ok(None) };
-        let refuse = |problem| Error::EncoderInput { name: mask.clone(), problem };
-        let port = self.inputs().into_iter().find(|port| port.name == *mask);
-        let dimensions = port.ok_or_else(|| refuse(InputProblem::Unknown))?.dimensions;
-        match dimensions.and_then(|mut dimensions| dimensions.pop()) {
-            Some(Dimension::Named(name)) if !name.is_empty() => Ok(Some(name)),
-            _ => Err(refuse(InputProblem::NoParticles)),
-        }
+        Ok(if groups.is_empty() { self.outputs_of_no_events() } else { joined.outputs })
     }
 
     fn encode_group(
         &self,
         scratch: &mut EncoderScratch,
-        inputs: &[EncoderInput<'_>],
-        particles: &[Option<usize>],
+        events: &CheckedEvents<'_>,
         group: &Group,
     ) -> Result<Vec<EncoderOutput>, Error> {
-        let cut: Vec<Cut> = inputs.iter().zip(particles).map(|(input, axis)| Cut::of(input, *axis, group)).collect();
-        let inputs: Vec<EncoderInput<'_>> = inputs
-            .iter()
-            .zip(&cut)
-            .map(|(input, cut)| EncoderInput { name: input.name, shape: &cut.shape, values: cut.numbers.values() })
-            .collect();
+        let parts: Vec<Part<'_>> = events.inputs.iter().map(|input| input.part(events, group)).collect();
+        let inputs: Vec<EncoderInput<'_>> = parts.iter().map(Part::input).collect();
         self.run(scratch, &inputs)
     }
-}
 
-fn particle_axis(port: &EncoderPort, name: &str) -> Option<usize> {
-    let dimensions = port.dimensions.as_ref()?;
-    let is_named = |dimension: &Dimension| matches!(dimension, Dimension::Named(other) if other == name);
-    dimensions.iter().skip(1).position(is_named).map(|axis| axis + 1)
-}
-
-fn n_events(inputs: &[EncoderInput<'_>]) -> Result<usize, Error> {
-    let mut known = None;
-    for input in inputs {
-        let found = input.shape.first().copied().unwrap_or(0);
-        let expected = *known.get_or_insert(found);
-        if found != expected {
-            let problem = InputProblem::Events { found, expected };
-            return Err(Error::EncoderInput { name: input.name.to_owned(), problem });
-        }
+    /// Returns empty outputs; sizes that depend on the events are 0.
+    fn outputs_of_no_events(&self) -> Vec<EncoderOutput> {
+        let one = |port: &Port| {
+            let size = |dimension: &Dimension| if let Dimension::Fixed(size) = dimension { *size } else { 0 };
+            let mut shape: Vec<usize> = port.dimensions.iter().flatten().map(size).collect();
+            match shape.first_mut() {
+                Some(n_events) => *n_events = 0,
+                None => shape.push(0),
+            }
+            let values = match (port.kind, self.precision) {
+                (Kind::Float, EncoderPrecision::Single) => OutputValues::F32(Vec::new()),
+                (Kind::Float, EncoderPrecision::Double) => OutputValues::F64(Vec::new()),
+                _ => OutputValues::I64(Vec::new()),
+            };
+            EncoderOutput { name: port.name.clone(), shape, values }
+        };
+        self.graph.outputs.iter().map(one).collect()
     }
-    Ok(known.unwrap_or(0))
-}
-
-/// Returns one more than the last place of each event whose mask is not 0.
-fn lengths(mask: &EncoderInput<'_>, n_events: usize) -> Vec<usize> {
-    let size = mask.shape.last().copied().unwrap_or(0).max(1);
-    let is_set = |place: usize| match mask.values {
-        InputValues::F32(values) => values[place] != 0.0,
-        InputValues::F64(values) => values[place] != 0.0,
-        InputValues::I64(values) => values[place] != 0,
-        InputValues::Bool(values) => values[place],
-    };
-    let per_event = mask.values.len() / n_events.max(1);
-    let length = |event: usize| {
-        let places = event * per_event..(event + 1) * per_event;
-        places.filter(|&place| is_set(place)).map(|place| place % size + 1).max().unwrap_or(0)
-    };
-    (0..n_events).map(length).collect()
 }
 
 /// Divides events into groups: those of about one length together, the longest first.
-fn groups(n_events: usize, at_once: usize, lengths: Option<&[usize]>, size: usize) -> Vec<Group> {
-    let Some(lengths) = lengths else {
-        let events: Vec<usize> = (0..n_events).collect();
-        return events.chunks(at_once).map(|events| Group { events: events.to_vec(), length: None }).collect();
+fn groups(events: &CheckedEvents<'_>, at_once: usize) -> Vec<Group> {
+    let mut order: Vec<usize> = (0..events.n_events).collect();
+    let Some(lengths) = &events.lengths else {
+        return order.chunks(at_once).map(|events| Group { events: events.to_vec(), length: None }).collect();
     };
-    let padded = |event: usize| lengths[event].max(1).next_multiple_of(LENGTH_STEP).min(size);
-    let mut order: Vec<usize> = (0..n_events).collect();
+    let padded = |event: usize| match events.has_mask {
+        true => lengths[event].max(1).next_multiple_of(LENGTH_STEP).min(events.size.max(1)),
+        false => lengths[event],
+    };
     order.sort_by_key(|&event| (std::cmp::Reverse(padded(event)), event));
     let mut groups: Vec<Group> = Vec::new();
     for event in order {
@@ -182,83 +205,24 @@ fn groups(n_events: usize, at_once: usize, lengths: Option<&[usize]>, size: usiz
     groups
 }
 
-/// The numbers of an input that a group needs.
-struct Cut {
-    shape: Vec<usize>,
-    numbers: Numbers,
-}
-
-enum Numbers {
-    F32(Vec<f32>),
-    F64(Vec<f64>),
-    I64(Vec<i64>),
-    Bool(Vec<bool>),
-}
-
-impl Numbers {
-    fn values(&self) -> InputValues<'_> {
-        match self {
-            Numbers::F32(values) => InputValues::F32(values),
-            Numbers::F64(values) => InputValues::F64(values),
-            Numbers::I64(values) => InputValues::I64(values),
-            Numbers::Bool(values) => InputValues::Bool(values),
-        }
-    }
-}
-
-impl Cut {
-    fn of(input: &EncoderInput<'_>, axis: Option<usize>, group: &Group) -> Cut {
-        let mut shape = input.shape.to_vec();
-        let per_event: usize = shape[1..].iter().product();
-        shape[0] = group.events.len();
-        let rows = match (axis, group.length) {
-            (Some(axis), Some(length)) => {
-                let size = std::mem::replace(&mut shape[axis], length);
-                let inner: usize = shape[axis + 1..].iter().product();
-                Rows { events: &group.events, per_event, whole: size * inner, kept: length * inner }
-            }
-            _ => Rows { events: &group.events, per_event, whole: per_event, kept: per_event },
-        };
-        let numbers = match input.values {
-            InputValues::F32(values) => Numbers::F32(rows.of(values)),
-            InputValues::F64(values) => Numbers::F64(rows.of(values)),
-            InputValues::I64(values) => Numbers::I64(rows.of(values)),
-            InputValues::Bool(values) => Numbers::Bool(rows.of(values)),
-        };
-        Cut { shape, numbers }
-    }
-}
-
-/// The beginnings of rows of some events.
-struct Rows<'a> {
-    events: &'a [usize],
-    per_event: usize,
-    whole: usize,
-    kept: usize,
-}
-
-impl Rows<'_> {
-    fn of<T: Copy>(&self, values: &[T]) -> Vec<T> {
-        let mut kept = Vec::with_capacity(self.events.len() * self.per_event);
-        for event in self.events {
-            let event = &values[event * self.per_event..][..self.per_event];
-            event.chunks_exact(self.whole.max(1)).for_each(|row| kept.extend_from_slice(&row[..self.kept]));
-        }
-        kept
-    }
-}
-
 /// The outputs of all events.
-struct Joined {
+struct Joined<'a> {
     n_events: usize,
-    /// Particles of an input.
-    size: Option<usize>,
+    lengths: Option<&'a [usize]>,
+    /// Particles of the longest event, or of padded inputs.
+    size: usize,
     /// The axis of particles of each output.
     axes: Vec<Option<usize>>,
     outputs: Vec<EncoderOutput>,
 }
 
-impl Joined {
+impl<'a> Joined<'a> {
+    fn new(graph: &Graph, events: &'a CheckedEvents<'_>) -> Joined<'a> {
+        let axes = graph.outputs.iter().map(|port| events.particle_axis(port)).collect();
+        let lengths = events.lengths.as_deref();
+        Joined { n_events: events.n_events, lengths, size: events.size, axes, outputs: Vec::new() }
+    }
+
     /// Puts the outputs of a group where they belong; behind an event's length there are zeros.
     fn add(&mut self, parts: Vec<EncoderOutput>, group: &Group) -> Result<(), Error> {
         for (index, part) in parts.into_iter().enumerate() {
@@ -266,29 +230,26 @@ impl Joined {
                 let (found, expected) = (part.shape.first().copied().unwrap_or(0), group.events.len());
                 return Err(Error::EncoderInput { name: part.name, problem: InputProblem::Events { found, expected } });
             }
-            let axis = self.axes[index].filter(|&axis| group.length.is_some() && axis < part.shape.len());
+            let is_cut = |axis: &usize| part.shape.get(*axis).copied() == group.length && group.length.is_some();
+            let axis = self.axes[index].filter(is_cut);
             if self.outputs.len() <= index {
-                let mut shape = part.shape.clone();
-                shape[0] = self.n_events;
-                if let (Some(axis), Some(size)) = (axis, self.size) {
-                    shape[axis] = size;
-                }
-                let length = shape.iter().product();
-                let values = match &part.values {
-                    OutputValues::F32(_) => OutputValues::F32(vec![0.0; length]),
-                    OutputValues::F64(_) => OutputValues::F64(vec![0.0; length]),
-                    OutputValues::I64(_) => OutputValues::I64(vec![0; length]),
-                };
-                self.outputs.push(EncoderOutput { name: part.name.clone(), shape, values });
+                self.outputs.push(self.empty(&part, axis));
             }
             let whole = &mut self.outputs[index];
-            let inner =
-                |shape: &[usize]| axis.map_or(shape[1..].iter().product(), |axis| shape[axis..].iter().product());
+            let inner = |shape: &[usize]| shape[axis.map_or(1, |axis| axis + 1)..].iter().product();
+            let sizes = |shape: &[usize]| axis.map_or(1, |axis| shape[axis]);
             let place = Placement {
                 events: &group.events,
-                rows: [inner(&part.shape), inner(&whole.shape)],
+                lengths: self.lengths.filter(|_| axis.is_some()),
+                sizes: [sizes(&part.shape), sizes(&whole.shape)],
+                inner: inner(&part.shape),
                 per_event: [part.shape[1..].iter().product(), whole.shape[1..].iter().product()],
             };
+            let is_same = |(at, (from, to)): (usize, (&usize, &usize))| at == 0 || Some(at) == axis || from == to;
+            if !part.shape.iter().zip(&whole.shape).enumerate().all(is_same) {
+                let (found, expected) = (part.shape, whole.shape.clone());
+                return Err(Error::EncoderInput { name: part.name, problem: InputProblem::Output { found, expected } });
+            }
             match (&part.values, &mut whole.values) {
                 (OutputValues::F32(from), OutputValues::F32(to)) => place.copy(from, to),
                 (OutputValues::F64(from), OutputValues::F64(to)) => place.copy(from, to),
@@ -298,22 +259,44 @@ impl Joined {
         }
         Ok(())
     }
+
+    /// Returns an output of all events that looks like that of a group.
+    fn empty(&self, part: &EncoderOutput, axis: Option<usize>) -> EncoderOutput {
+        let mut shape = part.shape.clone();
+        shape[0] = self.n_events;
+        if let Some(axis) = axis {
+            shape[axis] = self.size;
+        }
+        let length = shape.iter().product();
+        let values = match &part.values {
+            OutputValues::F32(_) => OutputValues::F32(vec![0.0; length]),
+            OutputValues::F64(_) => OutputValues::F64(vec![0.0; length]),
+            OutputValues::I64(_) => OutputValues::I64(vec![0; length]),
+        };
+        EncoderOutput { name: part.name.clone(), shape, values }
+    }
 }
 
 /// Where the rows of a group's events go.
 struct Placement<'a> {
     events: &'a [usize],
-    rows: [usize; 2],
+    /// Particles of every event, if the output has an axis of them.
+    lengths: Option<&'a [usize]>,
+    /// Particles of the group's output, and of that of all events; 1 without an axis of them.
+    sizes: [usize; 2],
+    /// Numbers of a particle, or of an event.
+    inner: usize,
     per_event: [usize; 2],
 }
 
 impl Placement<'_> {
     fn copy<T: Copy>(&self, from: &[T], to: &mut [T]) {
-        let Placement { events, rows: [short, long], per_event: [part, whole] } = *self;
+        let Placement { events, inner, sizes: [short, long], per_event: [part, whole], .. } = *self;
         for (index, event) in events.iter().enumerate() {
-            let from = from[index * part..][..part].chunks_exact(short.max(1));
-            let to = to[event * whole..][..whole].chunks_exact_mut(long.max(1));
-            from.zip(to).for_each(|(from, to)| to[..short].copy_from_slice(from));
+            let kept = inner * self.lengths.map_or(short, |lengths| lengths[*event].min(short));
+            let from = from[index * part..][..part].chunks_exact((short * inner).max(1));
+            let to = to[event * whole..][..whole].chunks_exact_mut((long * inner).max(1));
+            from.zip(to).for_each(|(from, to)| to[..kept].copy_from_slice(&from[..kept]));
         }
     }
 }

@@ -10,12 +10,14 @@
 //! their weights are exact zeros.
 
 mod batch;
+mod events;
 mod fuse;
 mod graph;
 mod kernels;
 mod lower;
 mod onnx;
 mod plan;
+mod ragged;
 mod run;
 mod shapes;
 mod simplify;
@@ -24,11 +26,12 @@ mod tensor;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use batch::EncodeOptions;
+pub use batch::{EncodeOptions, ScratchPool};
 pub use graph::Dimension;
 use graph::{Graph, Op, Port};
 pub use onnx::read_tensor;
 pub use plan::EncoderPrecision;
+pub use ragged::{Column, EncoderEvents, Offsets, RaggedInput};
 pub use run::{EncoderInput, EncoderOutput, EncoderScratch, InputValues, OutputValues};
 use tensor::{Data, Kind, Tensor};
 

@@ -50,7 +50,7 @@ impl InputValues<'_> {
         self.len() == 0
     }
 
-    fn fits(&self, kind: Kind) -> bool {
+    pub(super) fn fits(&self, kind: Kind) -> bool {
         matches!(
             (self, kind),
             (InputValues::F32(_) | InputValues::F64(_), Kind::Float)
@@ -206,7 +206,7 @@ impl Encoder {
     }
 
     /// Returns the inputs in the order of the model.
-    pub(super) fn check<'a, 'b>(&self, inputs: &'b [EncoderInput<'a>]) -> Result<Vec<&'b EncoderInput<'a>>, Error> {
+    fn check<'a, 'b>(&self, inputs: &'b [EncoderInput<'a>]) -> Result<Vec<&'b EncoderInput<'a>>, Error> {
         let refuse = |name: &str, problem| Error::EncoderInput { name: name.to_owned(), problem };
         let is_known = |input: &&EncoderInput<'_>| self.graph.inputs.iter().any(|port| port.name == input.name);
         if let Some(unknown) = inputs.iter().find(|input| !is_known(input)) {
@@ -223,7 +223,7 @@ impl Encoder {
 }
 
 /// Refuses an input that is not what the model declares.
-fn check(port: &Port, input: &EncoderInput<'_>) -> Result<(), InputProblem> {
+pub(super) fn check(port: &Port, input: &EncoderInput<'_>) -> Result<(), InputProblem> {
     if !input.values.fits(port.kind) {
         return Err(InputProblem::Kind { expected: port.kind.name() });
     }

@@ -4,3 +4,4 @@ mod hostile;
 mod models;
 mod node_tests;
 mod npz;
+mod ragged;
