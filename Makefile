@@ -38,7 +38,7 @@ HEPDATA_VALIDATE ?= $(abspath $(HEPDATA_VENV))/bin/hepdata-validate
 # Options of scripts/prose.py in `make check`, such as `--only docs`.
 PROSE ?=
 
-.PHONY: help run build py test test-rust test-python test-torch test-cluster bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page json-page docs figures compat compat-gradients ptx kernels-check kernels-sanitize kernels-ptx kernels-opencl kernels-mutate kernels-fused test-arm fuzz web web-report web-app web-packages web-serve test-web clean
+.PHONY: help run build c-library py test test-rust test-python test-torch test-cluster bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page json-page docs figures compat compat-gradients ptx kernels-check kernels-sanitize kernels-ptx kernels-opencl kernels-mutate kernels-fused test-arm fuzz web web-report web-app web-packages web-serve test-web clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,13 @@ run: ## fit our example workspace and show the result
 
 build: ## build the `nextstat` command, optimised
 	$(CARGO) build --release --locked --package ns-cli
+
+# Where `make c-library` installs.
+PREFIX ?= dist/c
+
+c-library: ## build torchless for C and C++, optimised, and install header, libraries and pkg-config file into PREFIX
+	$(CARGO) build --release --locked --package torchless-c
+	sh bindings/torchless-c/install.sh $(TARGET_DIR)/release $(PREFIX) "$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)"
 
 py: ## build the Python package and install it into .venv
 	$(PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --build --venv $(VENV) --extras $(EXTRAS) --no-tests

@@ -7,7 +7,7 @@ attribute, are left out: a noun is right there. `prose.py` calls this.
 import ast
 import re
 
-FILES = re.compile(r"^(?:(?:crates/[^/]+|torchless|bindings/ns-py)/src/.*\.rs|bindings/ns-py/python/.*\.pyi?)$")
+FILES = re.compile(r"^(?:(?:crates/[^/]+|torchless|bindings/[^/]+)/src/.*\.rs|bindings/[^/]+/python/.*\.pyi?)$")
 # What begins with a capital, ends in `s`, and is not a verb, or not meant as one.
 NOUNS = frozenset(
     "Always Angles Archives Arrays As Axes Bars Bytes Channels Coefficients Columns Contents Contours Correlations "

@@ -1,0 +1,264 @@
+//! Events in, outputs into the caller's memory or that of a scratch.
+
+use std::ffi::{c_char, c_void};
+use std::sync::{Mutex, TryLockError};
+
+use torchless::Threads;
+use torchless::encoder::{
+    Column, EncodeOptions, EncoderEvents, EncoderInput, EncoderOutput, Offsets, OutputValues, RaggedInput, ScratchPool,
+};
+
+use crate::border::{array, array_mut, call, numbers, object, offsets, text};
+use crate::error::{CError, Failure};
+use crate::model::{Model, input};
+use crate::types::{CEvents, COutput, CRagged, MOST_AXES, TYPE_BOOL, TYPE_FLOAT32, TYPE_FLOAT64, TYPE_INT64};
+
+/// `torchless_scratch`.
+#[derive(Debug)]
+pub struct Scratch(Mutex<Memory>);
+
+/// What one thread needs, locked while a call uses it.
+#[derive(Debug)]
+struct Memory {
+    threads: Threads,
+    pool: ScratchPool,
+    /// Of the last call: the caller has their addresses.
+    outputs: Vec<EncoderOutput>,
+}
+
+/// Makes a scratch.
+///
+/// # Safety
+///
+/// The pointers are as the header says.
+#[expect(unsafe_code, reason = "the border to C")]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn torchless_scratch_new(
+    n_threads: usize,
+    scratch: *mut *mut Scratch,
+    error: *mut *mut CError,
+) -> i32 {
+    call(error, || {
+        // SAFETY: as the header says.
+        let place = unsafe { array_mut("scratch", scratch, 1)? };
+        place[0] = std::ptr::null_mut();
+        let memory = Memory { threads: Threads::new(n_threads), pool: ScratchPool::new(), outputs: Vec::new() };
+        place[0] = Box::into_raw(Box::new(Scratch(Mutex::new(memory))));
+        Ok(())
+    })
+}
+
+/// Frees a scratch.
+///
+/// # Safety
+///
+/// As the header says: NULL, or a scratch that no thread uses.
+#[expect(unsafe_code, reason = "the border to C")]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn torchless_scratch_free(scratch: *mut Scratch) {
+    if !scratch.is_null() {
+        // SAFETY: `torchless_scratch_new` has made it by `Box::into_raw`, and the caller gives it
+        // back once.
+        drop(unsafe { Box::from_raw(scratch) });
+    }
+}
+
+/// Computes outputs.
+///
+/// # Safety
+///
+/// The pointers are as the header says.
+#[expect(unsafe_code, reason = "the border to C")]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn torchless_encode(
+    model: *const Model,
+    scratch: *mut Scratch,
+    events: *const CEvents,
+    mask: *const c_char,
+    events_at_once: usize,
+    outputs: *mut COutput,
+    n_outputs: usize,
+    error: *mut *mut CError,
+) -> i32 {
+    call(error, || {
+        // SAFETY: as the header says.
+        let (model, scratch) = unsafe { (object("the model", model)?, object("the scratch", scratch.cast_const())?) };
+        let mut memory = match scratch.0.try_lock() {
+            Ok(memory) => memory,
+            // A panic has left it; nothing of it is half done that the next call does not make
+            // anew.
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return Err(Failure::Busy),
+        };
+        let mut options = EncodeOptions::default();
+        if events_at_once > 0 {
+            options.events_at_once = events_at_once;
+        }
+        // SAFETY: as the header says.
+        let (events, asked) = unsafe {
+            if !mask.is_null() {
+                options.mask = Some(text("the mask", mask)?.to_owned());
+            }
+            (object("the structure of events", events)?, array_mut("outputs", outputs, n_outputs)?)
+        };
+        for output in asked.iter_mut() {
+            (output.data, output.n_axes, output.type_) = (std::ptr::null(), 0, 0);
+            // SAFETY: as the header says.
+            find(unsafe { text("the name of an output", output.name)? }, model)?;
+        }
+        memory.outputs.clear();
+        // SAFETY: as the header says.
+        memory.outputs = unsafe {
+            with_events(events, |events| {
+                Ok(model.encoder.encode_events(&memory.threads, &memory.pool, events, &options)?)
+            })?
+        };
+        for output in asked {
+            // SAFETY: as the header says.
+            unsafe { hand_over(output, model, &memory.outputs)? };
+        }
+        Ok(())
+    })
+}
+
+/// Calls `work` with what `events` lead to.
+///
+/// # Safety
+///
+/// The pointers are as the header says.
+#[expect(unsafe_code, reason = "the border to C: inputs")]
+unsafe fn with_events<R>(
+    events: &CEvents,
+    work: impl FnOnce(EncoderEvents<'_>) -> Result<R, Failure>,
+) -> Result<R, Failure> {
+    // SAFETY: as the header says.
+    let (dense, ragged) =
+        unsafe { (array("dense", events.dense, events.n_dense)?, array("ragged", events.ragged, events.n_ragged)?) };
+    let mut shapes: Vec<Vec<usize>> = vec![Vec::new(); dense.len()];
+    let mut inputs: Vec<EncoderInput<'_>> = Vec::with_capacity(dense.len());
+    for (given, shape) in dense.iter().zip(&mut shapes) {
+        // SAFETY: as the header says.
+        inputs.push(unsafe { input(given, shape)? });
+    }
+    let mut columns: Vec<RaggedParts<'_>> = Vec::with_capacity(ragged.len());
+    for given in ragged {
+        // SAFETY: as the header says.
+        columns.push(unsafe { ragged_parts(given)? });
+    }
+    let ragged: Vec<RaggedInput<'_>> = columns
+        .iter()
+        .map(|parts| RaggedInput { name: parts.name, offsets: parts.offsets, columns: &parts.columns })
+        .collect();
+    work(EncoderEvents { dense: &inputs, ragged: &ragged })
+}
+
+/// A ragged input whose columns have a place.
+struct RaggedParts<'a> {
+    name: &'a str,
+    offsets: Offsets<'a>,
+    columns: Vec<Column<'a>>,
+}
+
+/// Returns what a ragged input of C leads to.
+///
+/// # Safety
+///
+/// Its pointers are as the header says, during `'a`.
+#[expect(unsafe_code, reason = "the border to C: ragged inputs")]
+unsafe fn ragged_parts<'a>(given: &CRagged) -> Result<RaggedParts<'a>, Failure> {
+    // SAFETY: as the header says.
+    let name = unsafe { text("the name of a ragged input", given.name)? };
+    let too_long = |length| Failure::TooLong { what: name.to_owned(), length };
+    let n_offsets = given.n_events.checked_add(1).ok_or_else(|| too_long(given.n_events))?;
+    // SAFETY: as the header says.
+    let (offsets, columns) = unsafe {
+        (offsets(name, given.offsets_type, given.offsets, n_offsets)?, array(name, given.columns, given.n_columns)?)
+    };
+    let mut read = Vec::with_capacity(columns.len());
+    for column in columns {
+        let step = column.step;
+        if step == 0 || (step > 1 && column.type_ == TYPE_BOOL) {
+            return Err(Failure::Step { name: name.to_owned(), step });
+        }
+        let length = match column.n_particles.checked_sub(1) {
+            Some(last) => last.checked_mul(step).and_then(|last| last.checked_add(1)).ok_or_else(|| too_long(last))?,
+            None => 0,
+        };
+        // SAFETY: as the header says; with a step, what lies between is memory of the same
+        // structures.
+        let values = unsafe { numbers(name, column.type_, column.data, length)? };
+        read.push(Column { values, first: 0, step });
+    }
+    Ok(RaggedParts { name, offsets, columns: read })
+}
+
+/// Returns the place of the output `name`.
+fn find(name: &str, model: &Model) -> Result<usize, Failure> {
+    let known: Vec<String> = model.encoder.outputs().into_iter().map(|port| port.name).collect();
+    let place = known.iter().position(|known| known == name);
+    place.ok_or_else(|| Failure::UnknownOutput { name: name.to_owned(), known })
+}
+
+/// Writes an output to the caller's memory, or its address.
+///
+/// # Safety
+///
+/// The pointers of `to` are as the header says.
+#[expect(unsafe_code, reason = "the border to C: outputs")]
+unsafe fn hand_over(to: &mut COutput, model: &Model, outputs: &[EncoderOutput]) -> Result<(), Failure> {
+    // SAFETY: as the header says.
+    let name = unsafe { text("the name of an output", to.name)? };
+    let found = &outputs[find(name, model)?];
+    let n_axes = found.shape.len();
+    if n_axes > MOST_AXES {
+        return Err(Failure::OutputAxes { name: name.to_owned(), found: n_axes });
+    }
+    to.shape = [0; MOST_AXES];
+    for (to, &size) in to.shape.iter_mut().zip(&found.shape) {
+        *to = i64::try_from(size).unwrap_or(i64::MAX);
+    }
+    to.n_axes = n_axes as i32;
+    let (type_, data) = match &found.values {
+        OutputValues::F32(values) => (TYPE_FLOAT32, values.as_ptr().cast::<c_void>()),
+        OutputValues::F64(values) => (TYPE_FLOAT64, values.as_ptr().cast()),
+        OutputValues::I64(values) => (TYPE_INT64, values.as_ptr().cast()),
+    };
+    to.type_ = type_;
+    if to.buffer.is_null() {
+        to.data = data;
+        return Ok(());
+    }
+    if to.buffer_type != type_ {
+        return Err(Failure::BufferType { name: name.to_owned(), found: to.buffer_type, expected: type_ });
+    }
+    // SAFETY: as the header says, the buffer has room for `capacity` numbers of its type.
+    unsafe {
+        match &found.values {
+            OutputValues::F32(values) => copy(name, values, to)?,
+            OutputValues::F64(values) => copy(name, values, to)?,
+            OutputValues::I64(values) => copy(name, values, to)?,
+        }
+    }
+    to.data = to.buffer;
+    Ok(())
+}
+
+/// Copies numbers to a buffer of their type.
+///
+/// # Safety
+///
+/// The buffer of `to` has room for `capacity` numbers of type `T`, and nothing else uses them.
+#[expect(unsafe_code, reason = "the border to C: the caller's memory")]
+unsafe fn copy<T: Copy>(name: &str, values: &[T], to: &COutput) -> Result<(), Failure> {
+    if values.len() > to.capacity {
+        let (needed, capacity) = (values.len(), to.capacity);
+        return Err(Failure::BufferSize { name: name.to_owned(), needed, capacity });
+    }
+    let buffer = to.buffer.cast::<T>();
+    if !buffer.is_aligned() {
+        return Err(Failure::Misaligned { what: name.to_owned() });
+    }
+    // SAFETY: the buffer is aligned and has room, as the caller promises; it is not memory of ours.
+    unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), buffer, values.len()) };
+    Ok(())
+}

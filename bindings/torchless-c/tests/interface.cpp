@@ -1,0 +1,297 @@
+// Uses every function of torchless.h, prints the layout of its structures, makes the mistakes of
+// callers, and writes outputs for a file of jets.
+//
+//     interface MODEL JETS OUTPUT
+//
+// JETS has the number of jets and of particles as int64_t, the offsets, the rows of x (5) and of v
+// (4) as float, and x, v and mask padded to 20 particles.
+#include <torchless.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+// Structures of C, and the types that the functions say.
+static_assert(std::is_standard_layout_v<torchless_output> && std::is_trivial_v<torchless_output>);
+static_assert(std::is_same_v<decltype(&torchless_n_inputs), size_t (*)(const torchless_model *)>);
+static_assert(std::is_same_v<torchless_status, int32_t> && std::is_same_v<torchless_type, int32_t>);
+
+static int n_failures = 0;
+
+static void check(bool is_right, const char *what) {
+    if (!is_right) {
+        ++n_failures;
+        std::printf("WRONG %s\n", what);
+    }
+}
+
+// Checks that a call failed as it should, with these words. A reference, because arguments are
+// evaluated in any order: the call that makes the error may be one.
+static void refused(torchless_status found, torchless_status expected, torchless_error *&error, const char *words) {
+    const char *message = torchless_error_message(error);
+    bool is_right = found == expected && torchless_error_status(error) == expected && message && std::strstr(message, words);
+    if (!is_right) {
+        ++n_failures;
+        std::printf("WRONG status %d, `%s` instead of `%s`\n", found, message ? message : "", words);
+    }
+    torchless_error_free(error);
+}
+
+#define SIZE(type) std::printf("layout %s %zu\n", #type, sizeof(type))
+#define FIELD(type, field) std::printf("layout %s.%s %zu\n", #type, #field, offsetof(type, field))
+
+static void print_layout() {
+    SIZE(torchless_port);
+    FIELD(torchless_port, type);
+    FIELD(torchless_port, n_axes);
+    FIELD(torchless_port, sizes);
+    FIELD(torchless_port, size_names);
+    SIZE(torchless_input);
+    FIELD(torchless_input, type);
+    FIELD(torchless_input, n_axes);
+    FIELD(torchless_input, shape);
+    FIELD(torchless_input, data);
+    SIZE(torchless_column);
+    FIELD(torchless_column, data);
+    FIELD(torchless_column, n_particles);
+    FIELD(torchless_column, step);
+    SIZE(torchless_ragged);
+    FIELD(torchless_ragged, offsets_type);
+    FIELD(torchless_ragged, offsets);
+    FIELD(torchless_ragged, n_events);
+    FIELD(torchless_ragged, columns);
+    FIELD(torchless_ragged, n_columns);
+    SIZE(torchless_events);
+    FIELD(torchless_events, n_dense);
+    FIELD(torchless_events, ragged);
+    FIELD(torchless_events, n_ragged);
+    SIZE(torchless_output);
+    FIELD(torchless_output, buffer);
+    FIELD(torchless_output, capacity);
+    FIELD(torchless_output, buffer_type);
+    FIELD(torchless_output, type);
+    FIELD(torchless_output, data);
+    FIELD(torchless_output, shape);
+    FIELD(torchless_output, n_axes);
+    std::printf("constants");
+    for (int32_t value : std::initializer_list<int32_t>{TORCHLESS_OK, TORCHLESS_NULL_POINTER, TORCHLESS_FILE, TORCHLESS_MODEL, TORCHLESS_INPUT, TORCHLESS_OUTPUT,
+                          TORCHLESS_BUSY, TORCHLESS_INTERNAL, TORCHLESS_FLOAT32, TORCHLESS_FLOAT64, TORCHLESS_INT64, TORCHLESS_BOOL,
+                          TORCHLESS_INT32, TORCHLESS_UINT32, TORCHLESS_MOST_AXES}) {
+        std::printf(" %d", value);
+    }
+    std::printf("\n");
+}
+
+struct Jets {
+    int64_t n_jets, n_particles;
+    std::vector<int64_t> offsets;
+    std::vector<float> x, v, padded_x, padded_v;
+    std::vector<uint8_t> mask;
+
+    explicit Jets(const char *path) {
+        std::FILE *file = std::fopen(path, "rb");
+        auto read = [&](auto &numbers, size_t length) {
+            numbers.resize(length);
+            check(std::fread(numbers.data(), sizeof numbers[0], length, file) == length, "the file of jets");
+        };
+        std::vector<int64_t> sizes;
+        read(sizes, 2);
+        n_jets = sizes[0], n_particles = sizes[1];
+        read(offsets, n_jets + 1);
+        read(x, 5 * n_particles);
+        read(v, 4 * n_particles);
+        read(padded_x, n_jets * 5 * 20);
+        read(padded_v, n_jets * 4 * 20);
+        read(mask, n_jets * 20);
+        std::fclose(file);
+    }
+};
+
+// Columns of rows of `width` numbers.
+static std::vector<torchless_column> columns(const std::vector<float> &rows, size_t width) {
+    std::vector<torchless_column> made;
+    for (size_t column = 0; column < width; ++column) {
+        made.push_back({TORCHLESS_FLOAT32, rows.data() + column, rows.size() / width, width});
+    }
+    return made;
+}
+
+static torchless_output logits_of_scratch() {
+    torchless_output output{};
+    output.name = "logits";
+    return output;
+}
+
+static void check_ports(const torchless_model *model) {
+    torchless_error *error = nullptr;
+    torchless_port port;
+    check(torchless_n_inputs(model) == 3 && torchless_n_outputs(model) == 1, "numbers of ports");
+    check(torchless_n_inputs(nullptr) == 0 && torchless_n_outputs(nullptr) == 0, "ports of NULL");
+    check(torchless_input_port(model, 2, &port, &error) == TORCHLESS_OK && error == nullptr, "a port");
+    check(std::string(port.name) == "mask" && port.type == TORCHLESS_BOOL && port.n_axes == 3, "the mask");
+    check(port.sizes[0] == -1 && port.sizes[1] == 1 && std::string(port.size_names[2]) == "particles", "its axes");
+    check(torchless_output_port(model, 0, &port, nullptr) == TORCHLESS_OK && std::string(port.name) == "logits", "logits");
+    refused(torchless_input_port(model, 3, &port, &error), TORCHLESS_INPUT, error, "there is no input 3");
+    refused(torchless_output_port(model, 1, &port, &error), TORCHLESS_OUTPUT, error, "there is no output 1");
+    refused(torchless_input_port(nullptr, 0, &port, &error), TORCHLESS_NULL_POINTER, error, "the model is NULL");
+    refused(torchless_input_port(model, 0, nullptr, &error), TORCHLESS_NULL_POINTER, error, "the port is NULL");
+}
+
+static void check_opening(const char *path) {
+    torchless_error *error = nullptr;
+    torchless_model *model = nullptr;
+    refused(torchless_open("absent.onnx", TORCHLESS_SINGLE, nullptr, 0, &model, &error), TORCHLESS_FILE, error, "`absent.onnx`");
+    check(model == nullptr, "no model");
+    check(torchless_open("absent.onnx", TORCHLESS_SINGLE, nullptr, 0, &model, nullptr) == TORCHLESS_FILE, "without an error object");
+    refused(torchless_open(nullptr, TORCHLESS_SINGLE, nullptr, 0, &model, &error), TORCHLESS_NULL_POINTER, error, "the path is NULL");
+    refused(torchless_open(path, 7, nullptr, 0, &model, &error), TORCHLESS_INPUT, error, "7 is not a precision");
+    refused(torchless_open(path, TORCHLESS_SINGLE, nullptr, 0, nullptr, &error), TORCHLESS_NULL_POINTER, error, "`model`");
+    refused(torchless_open(path, TORCHLESS_SINGLE, nullptr, 2, &model, &error), TORCHLESS_NULL_POINTER, error, "`fixed` has 2");
+    refused(torchless_open("\xff", TORCHLESS_SINGLE, nullptr, 0, &model, &error), TORCHLESS_INPUT, error, "not UTF-8");
+    const int64_t shape[] = {1};
+    const float number = 1;
+    torchless_input fixed{"bias", TORCHLESS_FLOAT32, 1, shape, &number};
+    refused(torchless_open(path, TORCHLESS_SINGLE, &fixed, 1, &model, &error), TORCHLESS_INPUT, error, "`bias`: the model has no such");
+}
+
+static void check_mistakes(const torchless_model *model, torchless_scratch *scratch, const Jets &jets) {
+    torchless_error *error = nullptr;
+    auto x = columns(jets.x, 5), v = columns(jets.v, 4);
+    auto with_offsets = [&](const int64_t *offsets, size_t n_jets) {
+        return std::vector<torchless_ragged>{{"x", TORCHLESS_INT64, offsets, n_jets, x.data(), 5}, {"v", TORCHLESS_INT64, offsets, n_jets, v.data(), 4}};
+    };
+    auto encode = [&](const std::vector<torchless_ragged> &ragged, const char *mask, torchless_output *output) {
+        torchless_events events{nullptr, 0, ragged.data(), ragged.size()};
+        return torchless_encode(model, scratch, &events, mask, 0, output, output ? 1 : 0, &error);
+    };
+    const auto good = with_offsets(jets.offsets.data(), jets.n_jets);
+    auto output = logits_of_scratch();
+    check(encode(good, "mask", nullptr) == TORCHLESS_OK, "no outputs");
+    refused(encode(good, nullptr, &output), TORCHLESS_INPUT, error, "input `mask`: it is not given");
+    refused(encode(good, "weights", &output), TORCHLESS_INPUT, error, "input `weights`: the model has no such input");
+    output.name = "scores";
+    refused(encode(good, "mask", &output), TORCHLESS_OUTPUT, error, "no output `scores`");
+    output.name = nullptr;
+    refused(encode(good, "mask", &output), TORCHLESS_NULL_POINTER, error, "the name of an output is NULL");
+    output = logits_of_scratch();
+    std::vector<float> small(4);
+    output.buffer = small.data(), output.capacity = small.size(), output.buffer_type = TORCHLESS_FLOAT32;
+    refused(encode(good, "mask", &output), TORCHLESS_OUTPUT, error, "36 numbers, and its buffer has room for 4");
+    check(output.n_axes == 2 && output.shape[0] == jets.n_jets && output.shape[1] == 3, "the shape is told");
+    output.capacity = 36, output.buffer_type = TORCHLESS_FLOAT64;
+    refused(encode(good, "mask", &output), TORCHLESS_OUTPUT, error, "of type 1, and its buffer of type 2");
+    output = logits_of_scratch();
+    auto offsets = jets.offsets;
+    offsets[2] = 0;
+    refused(encode(with_offsets(offsets.data(), jets.n_jets), "mask", &output), TORCHLESS_INPUT, error, "offset 2 is 0");
+    offsets = jets.offsets;
+    offsets.back() += 1;
+    refused(encode(with_offsets(offsets.data(), jets.n_jets), "mask", &output), TORCHLESS_INPUT, error, "its offsets end at");
+    refused(encode(with_offsets(nullptr, jets.n_jets), "mask", &output), TORCHLESS_NULL_POINTER, error, "its pointer is NULL");
+    refused(encode(with_offsets(jets.offsets.data(), SIZE_MAX), "mask", &output), TORCHLESS_INPUT, error, "`x` has");
+    const char *bytes = reinterpret_cast<const char *>(jets.offsets.data());
+    refused(encode(with_offsets(reinterpret_cast<const int64_t *>(bytes + 1), 2), "mask", &output), TORCHLESS_INPUT, error, "not aligned");
+    auto wrong = good;
+    wrong[1].n_columns = 3;
+    refused(encode(wrong, "mask", &output), TORCHLESS_INPUT, error, "each particle has 3 numbers");
+    wrong = good;
+    wrong[0].offsets_type = TORCHLESS_FLOAT32;
+    refused(encode(wrong, "mask", &output), TORCHLESS_INPUT, error, "must be integers");
+    wrong = good;
+    wrong[0].name = nullptr;
+    refused(encode(wrong, "mask", &output), TORCHLESS_NULL_POINTER, error, "the name of a ragged input is NULL");
+    v[0].step = 0;
+    refused(encode(good, "mask", &output), TORCHLESS_INPUT, error, "the step 0");
+    v[0].step = SIZE_MAX;
+    refused(encode(good, "mask", &output), TORCHLESS_INPUT, error, "more than memory");
+    v[0].step = 4, v[0].type = 99;
+    refused(encode(good, "mask", &output), TORCHLESS_INPUT, error, "the type 99");
+    v[0].type = TORCHLESS_FLOAT32;
+    torchless_events events{nullptr, 0, good.data(), 2};
+    refused(torchless_encode(model, nullptr, &events, "mask", 0, &output, 1, &error), TORCHLESS_NULL_POINTER, error, "the scratch is NULL");
+    refused(torchless_encode(nullptr, scratch, &events, "mask", 0, &output, 1, &error), TORCHLESS_NULL_POINTER, error, "the model is NULL");
+    refused(torchless_encode(model, scratch, nullptr, "mask", 0, &output, 1, &error), TORCHLESS_NULL_POINTER, error, "the structure of events is NULL");
+    const int64_t shape[] = {jets.n_jets, 1, 20}, negative[] = {jets.n_jets, 1, -20};
+    auto mask = jets.mask;
+    mask[5] = 2;
+    torchless_input dense{"mask", TORCHLESS_BOOL, 3, shape, mask.data()};
+    events = {&dense, 1, nullptr, 0};
+    refused(torchless_encode(model, scratch, &events, "mask", 0, &output, 1, &error), TORCHLESS_INPUT, error, "value 5 of `mask` is 2");
+    dense.shape = negative;
+    refused(torchless_encode(model, scratch, &events, "mask", 0, &output, 1, &error), TORCHLESS_INPUT, error, "axis 2 of `mask` has the size -20");
+    dense.n_axes = -1;
+    refused(torchless_encode(model, scratch, &events, "mask", 0, &output, 1, &error), TORCHLESS_INPUT, error, "`mask` has -1 axes");
+}
+
+// Two threads with one scratch: each call is done, or says that the scratch is busy.
+static void check_busy(const torchless_model *model, torchless_scratch *scratch, const torchless_events &events) {
+    auto many = [&] {
+        for (int call = 0; call < 200; ++call) {
+            torchless_error *error = nullptr;
+            torchless_status status = torchless_encode(model, scratch, &events, "mask", 0, nullptr, 0, &error);
+            if (status != TORCHLESS_OK) {
+                refused(status, TORCHLESS_BUSY, error, "another thread is using the scratch");
+            }
+        }
+    };
+    std::thread other(many);
+    many();
+    other.join();
+}
+
+int main(int argc, char **argv) {
+    if (argc != 4) {
+        return 2;
+    }
+    print_layout();
+    check(std::strlen(torchless_version()) >= 5, "the version");
+    check_opening(argv[1]);
+    torchless_error *error = nullptr;
+    torchless_model *model = nullptr;
+    torchless_scratch *scratch = nullptr;
+    check(torchless_open(argv[1], TORCHLESS_SINGLE, nullptr, 0, &model, &error) == TORCHLESS_OK, "a model");
+    refused(torchless_scratch_new(1, nullptr, &error), TORCHLESS_NULL_POINTER, error, "`scratch`");
+    check(torchless_scratch_new(2, &scratch, &error) == TORCHLESS_OK, "a scratch");
+    check_ports(model);
+    const Jets jets(argv[2]);
+    check_mistakes(model, scratch, jets);
+    auto x = columns(jets.x, 5), v = columns(jets.v, 4);
+    const torchless_ragged ragged[] = {{"v", TORCHLESS_INT64, jets.offsets.data(), size_t(jets.n_jets), v.data(), 4},
+                                       {"x", TORCHLESS_INT64, jets.offsets.data(), size_t(jets.n_jets), x.data(), 5}};
+    torchless_events events{nullptr, 0, ragged, 2};
+    check_busy(model, scratch, events);
+    // Ragged, into our memory.
+    std::vector<float> logits(3 * jets.n_jets + 1, -7.0f);
+    auto output = logits_of_scratch();
+    output.buffer = logits.data(), output.capacity = logits.size(), output.buffer_type = TORCHLESS_FLOAT32;
+    check(torchless_encode(model, scratch, &events, "mask", 5, &output, 1, &error) == TORCHLESS_OK, "ragged events");
+    check(output.data == logits.data() && output.type == TORCHLESS_FLOAT32 && logits.back() == -7.0f, "the buffer");
+    // Padded, into the scratch's memory.
+    const int64_t of_x[] = {jets.n_jets, 5, 20}, of_v[] = {jets.n_jets, 4, 20}, of_mask[] = {jets.n_jets, 1, 20};
+    const torchless_input dense[] = {{"x", TORCHLESS_FLOAT32, 3, of_x, jets.padded_x.data()},
+                                     {"v", TORCHLESS_FLOAT32, 3, of_v, jets.padded_v.data()},
+                                     {"mask", TORCHLESS_BOOL, 3, of_mask, jets.mask.data()}};
+    events = {dense, 3, nullptr, 0};
+    for (const char *mask : {static_cast<const char *>(nullptr), "mask"}) {
+        auto padded = logits_of_scratch();
+        check(torchless_encode(model, scratch, &events, mask, 0, &padded, 1, &error) == TORCHLESS_OK, "padded events");
+        check(std::memcmp(padded.data, logits.data(), 3 * jets.n_jets * sizeof(float)) == 0, "the same bits with padding");
+    }
+    std::FILE *file = std::fopen(argv[3], "wb");
+    std::fwrite(logits.data(), sizeof(float), 3 * jets.n_jets, file);
+    std::fclose(file);
+    torchless_scratch_free(scratch);
+    torchless_model_free(model);
+    torchless_scratch_free(nullptr);
+    torchless_model_free(nullptr);
+    torchless_error_free(nullptr);
+    check(torchless_error_message(nullptr) == nullptr && torchless_error_hint(nullptr) == nullptr, "texts of NULL");
+    std::printf(n_failures ? "%d checks failed\n" : "every check passed\n", n_failures);
+    return n_failures != 0;
+}
