@@ -38,7 +38,7 @@ HEPDATA_VALIDATE ?= $(abspath $(HEPDATA_VENV))/bin/hepdata-validate
 # Options of scripts/prose.py in `make check`, such as `--only docs`.
 PROSE ?=
 
-.PHONY: help run build c-library py test test-rust test-python test-torch test-cluster bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page json-page docs figures compat compat-gradients ptx kernels-check kernels-sanitize kernels-ptx kernels-opencl kernels-mutate kernels-fused test-arm fuzz web web-report web-app web-packages web-serve test-web clean
+.PHONY: help run build c-library py test test-rust test-python test-torchless-py test-torch test-cluster bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page json-page docs figures compat compat-gradients ptx kernels-check kernels-sanitize kernels-ptx kernels-opencl kernels-mutate kernels-fused test-arm fuzz web web-report web-app web-packages web-serve test-web clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,7 +59,7 @@ c-library: ## build torchless for C and C++, optimised, and install header, libr
 py: ## build the Python package and install it into .venv
 	$(PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --build --venv $(VENV) --extras $(EXTRAS) --no-tests
 
-test: test-rust test-python test-torch test-web ## run all tests: Rust's, the Python package's from its wheel in a clean .venv, and those of the report page in a browser
+test: test-rust test-python test-torchless-py test-torch test-web ## run all tests: Rust's, those of the Python packages from their wheels in clean environments, and those of the report page in a browser
 
 # Tests that need published likelihoods with reference numbers, or the reference models of
 # torchless, are ignored unless these are there; then absent ones are failures. What takes many
@@ -78,6 +78,11 @@ endif
 test-python: ## build the wheel, install it into a clean .venv, and run the Python tests there
 	@[ -x $(HEPDATA_VALIDATE) ] || { $(PYTHON) -m venv $(HEPDATA_VENV) && $(HEPDATA_VENV)/bin/python -m pip install --quiet --disable-pip-version-check hepdata-validator==0.3.6; } || echo "warning: HEPData's validator could not be installed; the tests that need it are skipped"
 	HEPDATA_VALIDATE=$$([ -x $(HEPDATA_VALIDATE) ] && echo $(HEPDATA_VALIDATE)) $(PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --build --venv $(VENV) --extras $(TEST_EXTRAS)
+
+# An environment of its own: neither package needs the other.
+TORCHLESS_VENV ?= .venv-torchless
+test-torchless-py: ## build the wheel of torchless, install it into a clean environment, and run its tests there
+	$(PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --build --package bindings/torchless-py --venv $(TORCHLESS_VENV)
 
 # After the wheel is built: `make -j` must not look for it earlier.
 test-torch: test-python ## run the tests of gradients with the PyTorch of TORCH_PYTHON, and that wheel; skipped where it has none
@@ -119,7 +124,7 @@ web-serve: ## serve the app of web/dist on this machine alone, at http://127.0.0
 check: ## formatting, lints, words and widths, documentation, licences, and known vulnerabilities where cargo-deny is installed (needs the network)
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
-	@if $(VENV)/bin/ruff --version >/dev/null 2>&1; then $(VENV)/bin/ruff check bindings/ns-py scripts benches compat docs/assets web; \
+	@if $(VENV)/bin/ruff --version >/dev/null 2>&1; then $(VENV)/bin/ruff check bindings/ns-py bindings/torchless-py scripts benches compat docs/assets web; \
 	else echo "warning: skipped: ruff, which $(VENV) does not have (make test-python installs it)"; fi
 	$(PYTHON) scripts/prose_test.py
 	$(PYTHON) scripts/prose.py $(PROSE)

@@ -1,7 +1,8 @@
 """Install the Python package's wheel into a clean environment, and run its tests there.
 
 python scripts/test_wheel.py FOLDER [--build] [--venv .venv] [--extras test,plot]
-[--requirements FILE] [--no-tests] [--tests FOLDER] [-- PYTEST ARGUMENTS]
+[--package bindings/torchless-py] [--requirements FILE] [--no-tests] [--tests FOLDER]
+[-- PYTEST ARGUMENTS]
 
 python scripts/test_wheel.py FOLDER --system-packages [--venv .venv] [--tests FOLDER]
 
@@ -22,11 +23,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "bindings/ns-py"
+# The names of wheels of the packages that are in `bindings`.
+WHEELS = {"ns-py": "nextstat_rs", "torchless-py": "torchless"}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("folder", type=Path, help="where the wheel is")
+    parser.add_argument("--package", type=Path, default=PACKAGE, help="the folder of the package (default: bindings/ns-py)")
     parser.add_argument("--build", action="store_true", help="build the wheel first")
     parser.add_argument("--no-tests", action="store_true", help="only install it")
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv-wheel", help="the environment, made anew")
@@ -38,6 +42,7 @@ def main():
     if "--" in own:
         own, for_pytest = own[: own.index("--")], own[own.index("--") + 1 :]
     arguments = parser.parse_args(own)
+    package = arguments.package.resolve()
 
     venv.create(arguments.venv, clear=True, with_pip=True, system_site_packages=arguments.system_packages)
     scripts = (arguments.venv / ("Scripts" if os.name == "nt" else "bin")).absolute()
@@ -50,10 +55,10 @@ def main():
         profile = "" if arguments.no_tests else " --profile dev"
         features = "" if arguments.no_tests or os.name == "nt" else " --features tests"
         environment = {**os.environ, "MATURIN_PEP517_ARGS": os.environ.get("MATURIN_PEP517_ARGS", "--locked") + profile + features}
-        subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", arguments.folder, PACKAGE], check=True, env=environment)
+        subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", arguments.folder, package], check=True, env=environment)
     # `dist` has wheels for other processors, too.
     machine = platform.machine().lower()
-    wheels = sorted(arguments.folder.glob(f"nextstat_rs-*{machine}.whl"), key=lambda path: path.stat().st_mtime)
+    wheels = sorted(arguments.folder.glob(f"{WHEELS[package.name]}-*{machine}.whl"), key=lambda path: path.stat().st_mtime)
     if not wheels:
         sys.exit(f"error: no wheel for {machine} in `{arguments.folder}`")
     wheel = str(wheels[-1].resolve())
@@ -66,8 +71,9 @@ def main():
     subprocess.run([*pip, "install", *compiled, *wanted], check=True)
     if arguments.no_tests:
         return
-    # From a folder where no `nextstat` lies about, so that it is the installed one that is tested.
-    wanted = [path.resolve() for path in arguments.tests or (PACKAGE / "tests", ROOT / "scripts/tests")]
+    # From a folder where no package lies about, so that it is the installed one that is tested.
+    scripts_too = (ROOT / "scripts/tests",) if package == PACKAGE else ()
+    wanted = [path.resolve() for path in arguments.tests or (package / "tests", *scripts_too)]
     tests = [python, "-m", "pytest", "-p", "no:cacheprovider", *wanted, *for_pytest]
     environment = {**os.environ, "NEXTSTAT_COMMAND": str(scripts / "nextstat")}
     environment.pop("PYTHONPATH", None)

@@ -1,0 +1,187 @@
+"""`Encoder`: a model, and what it is given and answers with."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._ragged import Ragged, is_awkward, of_awkward
+from ._torchless import RawEncoder, input_error
+
+# What each kind of elements is given as; the first is for numbers of other types.
+_TYPES: dict[str, tuple[Any, ...]] = {
+    "numbers": (np.float64, np.float32),
+    "integers": (np.int64,),
+    "truth values": (np.bool_,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An input or an output of a model."""
+
+    name: str
+    """Its name."""
+    elements: str
+    """`numbers`, `integers` or `truth values`."""
+    shape: tuple[int | str, ...] | None
+    """Its sizes, and names of those that the caller chooses; None if the model declares none."""
+
+
+class Encoder:
+    """A model that turns events into numbers. It is immutable; threads may share it.
+
+    Parameters
+    ----------
+    path
+        An ONNX file (opsets 13 to 21).
+    precision
+        `"single"`, or `"double"`: a reference, and slow.
+    fixed
+        Inputs that are always the same, by name; they may decide on shapes. The model has one input
+        less for each.
+
+    Raises
+    ------
+    OSError
+        A file that cannot be read.
+    ModelError
+        A file that is not ONNX, or an operator that is not computed; the message names the node.
+    InputError
+        A fixed input that the model does not have.
+
+    Examples
+    --------
+    >>> model = Encoder("mlp.onnx")
+    >>> model.inputs
+    (Port(name='x', elements='numbers', shape=('batch', 3)),)
+    >>> model.encode({"x": [[0.5, -1.0, 2.0]]})["logits"].shape
+    (1, 2)
+    """
+
+    __slots__ = ("_fixed", "_inputs", "_outputs", "_path", "_precision", "_raw")
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        precision: str = "single",
+        fixed: Mapping[str, ArrayLike] | None = None,
+    ) -> None:
+        if precision not in ("single", "double"):
+            raise input_error(f"`precision` is {precision!r}", 'it is "single" or "double"')
+        self._path, self._precision = os.fspath(path), precision
+        self._fixed = {name: np.array(array, np.float64) for name, array in (fixed or {}).items()}
+        self._raw = RawEncoder(self._path, precision == "double", list(self._fixed.items()))
+        self._inputs = tuple(_port(port) for port in self._raw.inputs())
+        self._outputs = tuple(_port(port) for port in self._raw.outputs())
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        """What the model wants."""
+        return self._inputs
+
+    @property
+    def outputs(self) -> tuple[Port, ...]:
+        """What the model answers with."""
+        return self._outputs
+
+    @property
+    def precision(self) -> str:
+        """The numbers in which it computes."""
+        return self._precision
+
+    def encode(
+        self,
+        inputs: Mapping[str, Any],
+        *,
+        mask: str | None = None,
+        events_at_once: int = 16,
+        threads: int = 1,
+    ) -> dict[str, NDArray[Any]]:
+        """Computes the outputs of many events.
+
+        Parameters
+        ----------
+        inputs
+            An array of each input, by name: NumPy's, whose first axis is that of events; awkward
+            arrays of lists of numbers, of lists of one length, or of records, whose fields are the
+            columns in order; or `Ragged`. Other sequences become NumPy arrays.
+        mask
+            The input that is 1 for particles and 0 for padding. Padded events are cut to their
+            lengths, and ragged ones of different lengths are computed together. It need not be
+            among the inputs if others are ragged.
+        events_at_once
+            Events that are computed together, at most. No number changes a result.
+        threads
+            1 is the caller's thread, 0 as many as the machine has. No number changes a result.
+
+        Returns
+        -------
+        dict
+            A NumPy array of each output. One with an axis of particles is as long as the longest
+            event, or as the padded inputs, with zeros behind shorter events.
+
+        Raises
+        ------
+        InputError
+            Inputs that are missing, unknown, or not of the type and the shape that the model
+            declares, and offsets that do not fit.
+        ModelError
+            Shapes that the model's operators do not take together.
+
+        Examples
+        --------
+        Three sentences of 2, 1 and 3 tokens:
+
+        >>> model = Encoder("text17.onnx")
+        >>> ids = Ragged([[7, 3, 1, 9, 9, 2]], offsets=[0, 2, 3, 6])
+        >>> model.encode({"ids": ids}, mask="mask")["logits"].shape
+        (3, 2)
+        """
+        dense, ragged = [], []
+        kinds = {port.name: port.elements for port in self._inputs}
+        for name, array in inputs.items():
+            types = _TYPES.get(kinds.get(name, ""), ())
+            given = of_awkward(name, array) if is_awkward(array) else array
+            if isinstance(given, Ragged):
+                columns = [_usable(column, types) for column in given.columns()]
+                ragged.append((name, _offsets(name, given.offsets), columns))
+            else:
+                dense.append((name, _usable(np.asarray(given), types)))
+        return self._raw.encode(dense, ragged, mask, events_at_once, threads)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _open, (self._path, self._precision, self._fixed)
+
+    def __repr__(self) -> str:
+        names = ", ".join(port.name for port in self._inputs), ", ".join(port.name for port in self._outputs)
+        return f"Encoder({self._path!r}: {names[0]} -> {names[1]})"
+
+
+def _open(path: str, precision: str, fixed: Mapping[str, ArrayLike]) -> Encoder:
+    return Encoder(path, precision=precision, fixed=fixed)
+
+
+def _port(port: tuple[str, str, list[int | str] | None]) -> Port:
+    name, elements, shape = port
+    return Port(name, elements, None if shape is None else tuple(shape))
+
+
+def _usable(array: NDArray[Any], types: tuple[Any, ...]) -> NDArray[Any]:
+    """Returns the array itself if it can be read as it is, else a copy with the same numbers."""
+    if types and array.dtype not in types and np.can_cast(array.dtype, types[0], "safe"):
+        array = array.astype(types[0])
+    # The order of bytes of this machine, contiguous, and at addresses of its type.
+    return np.require(array, array.dtype.newbyteorder("="), ["C", "A"])
+
+
+def _offsets(name: str, offsets: ArrayLike) -> NDArray[Any]:
+    array = np.asarray(offsets)
+    if array.ndim != 1 or not np.can_cast(array.dtype, np.int64, "safe"):
+        raise input_error(f"input `{name}`: its offsets are an array {list(array.shape)} of {array.dtype}", "offsets are integers in one axis")
+    types = (np.int64, np.int32, np.uint32)
+    return _usable(array, types)

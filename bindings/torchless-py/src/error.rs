@@ -1,0 +1,72 @@
+//! Errors as Python exceptions, each with its hint.
+
+use pyo3::create_exception;
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+create_exception!(
+    torchless,
+    TorchlessError,
+    PyValueError,
+    "A problem with a model or its inputs; `hint` has advice, or None."
+);
+create_exception!(
+    torchless,
+    ModelError,
+    TorchlessError,
+    "A file that is not a valid model, or an operator or a shape that is not computed."
+);
+create_exception!(torchless, InputError, TorchlessError, "Inputs that do not fit the model or each other.");
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let base = py.get_type::<TorchlessError>();
+    // Errors without advice have the attribute too.
+    base.setattr("hint", py.None())?;
+    module.add("TorchlessError", base)?;
+    module.add("ModelError", py.get_type::<ModelError>())?;
+    module.add("InputError", py.get_type::<InputError>())?;
+    module.add_function(wrap_pyfunction!(input_error, module)?)
+}
+
+/// Returns an error with its hint.
+#[pyfunction]
+#[pyo3(signature = (message, hint))]
+pub(crate) fn input_error(py: Python<'_>, message: String, hint: Option<&str>) -> PyErr {
+    with_hint(py, InputError::new_err(message), hint)
+}
+
+/// Returns `error` with its hint on a line of its own, and as an attribute.
+fn with_hint(py: Python<'_>, error: PyErr, hint: Option<&str>) -> PyErr {
+    // Tracebacks print notes as they are.
+    let hint = hint.map(|hint| ns_terminal::escape(hint).into_owned());
+    let value = error.value(py);
+    let set = value.setattr("hint", hint.as_deref()).and_then(|()| match hint {
+        Some(hint) => value.call_method1("add_note", (format!("hint: {hint}"),)).map(|_| ()),
+        None => Ok(()),
+    });
+    match set {
+        // `add_note` is newer than the oldest supported Python; the attribute is there anyway.
+        Ok(()) | Err(_) => error,
+    }
+}
+
+/// Returns an error of the library as the exception of its kind.
+pub(crate) fn library(py: Python<'_>, error: &torchless::Error) -> PyErr {
+    let mut message = error.to_string();
+    let made = match error {
+        torchless::Error::Unreadable { path, source } => {
+            if let Some(number) = source.raw_os_error() {
+                // The class of the number, with `errno`, `strerror` and `filename`.
+                let text = source.to_string();
+                let reason = text.strip_suffix(&format!(" (os error {number})")).unwrap_or(&text).to_owned();
+                return PyOSError::new_err((number, reason, path.display().to_string()));
+            }
+            message.push_str(&format!(": {source}"));
+            PyOSError::new_err(message)
+        }
+        torchless::Error::EncoderInput { .. } => InputError::new_err(message),
+        _ => ModelError::new_err(message),
+    };
+    with_hint(py, made, error.hint().map(|hint| hint.replace("`torchless info`", "`Encoder.inputs`")).as_deref())
+}
