@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Makes the encoders that torchless is tested with, and compares it with PyTorch and ONNX Runtime.
 
-Needs PyTorch, weaver-core, onnx, onnxscript and onnxruntime from PyPI.
+Needs PyTorch, weaver-core, onnx, onnxscript and onnxruntime from PyPI, and for `latency` the
+package of bindings/torchless-py.
 
   fixtures   write small random models and their outputs in double precision into
              torchless/tests/encoders
   accuracy   compare a whole Particle Transformer with PyTorch in double precision, and its bits
              for other batches, orders, paddings and numbers of threads
   speed      compare with ONNX Runtime, one thread each, batches of 1 to 64 in turn
+  latency    measure calls of one event of a small model in Python, and those of ONNX Runtime
 """
 
 import argparse
@@ -16,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import timeit
 import warnings
 from pathlib import Path
 
@@ -266,13 +269,33 @@ def speed(args):
             )
 
 
+def latency(_):
+    """Measure calls of one event, for which little is computed."""
+    import onnxruntime
+    import torchless
+
+    path, x = FIXTURES / "mlp.onnx", np.array([[0.5, -1.0, 2.0]], np.float32)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    model = torchless.Encoder(path)
+    dense, raw = [("x", x)], model._raw
+    calls = {
+        "Encoder.encode": lambda: model.encode({"x": x}),
+        "of that the extension module": lambda: raw.encode(dense, [], None, 16, 1),
+        "ONNX Runtime": lambda: session.run(None, {"x": x}),
+    }
+    for what, call in calls.items():
+        print(f"{what} {min(timeit.repeat(call, number=20_000, repeat=7)) / 20_000 * 1e9:.0f} ns")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["fixtures", "accuracy", "speed"])
+    parser.add_argument("what", choices=["fixtures", "accuracy", "speed", "latency"])
     parser.add_argument("--bin", default=str(ROOT / "target" / "release" / "torchless"))
     parser.add_argument("--events", type=int, default=1000)
     args = parser.parse_args()
-    {"fixtures": fixtures, "accuracy": accuracy, "speed": speed}[args.what](args)
+    {"fixtures": fixtures, "accuracy": accuracy, "speed": speed, "latency": latency}[args.what](args)
 
 
 if __name__ == "__main__":

@@ -20,3 +20,10 @@ pub use types::{
     CColumn, CEvents, CInput, COutput, CPort, CRagged, MOST_AXES, Status, TYPE_BOOL, TYPE_FLOAT32, TYPE_FLOAT64,
     TYPE_INT32, TYPE_INT64, TYPE_UINT32,
 };
+
+// Handles go from thread to thread as plain pointers, which the compiler does not check otherwise.
+const _: fn() = || {
+    fn is_shared<T: Send + Sync>() {}
+    is_shared::<Model>();
+    is_shared::<Scratch>();
+};
