@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use torchless::encoder::{Encoder, EncoderInput, EncoderScratch, InputValues};
-use torchless::{Error, InputProblem, NodeProblem};
+use torchless::{Error, InputProblem, InstructionSet, NodeProblem};
 
 use super::models::folder;
 
@@ -95,6 +95,43 @@ fn answer(name: &str, bytes: &[u8]) -> Result<usize, Error> {
 #[test]
 fn a_model_that_is_written_by_hand_runs() {
     assert_eq!(answer("good", &model(&[node("Relu", &["x"], "y")], &[])).expect("an answer"), 1);
+}
+
+#[test]
+fn softmax_of_large_sums_is_that_of_double_precision() {
+    // Scores with a bias of pairs, which need not be symmetric as those of momenta are.
+    let zeros = Message::default().int(1, 2).int(1, 2).int(2, 1).text(8, "zeros").bytes(9, &[0; 16]);
+    let nodes = [node("Add", &["zeros", "x"], "scores"), node("Softmax", &["scores"], "y")];
+    let file = TestFile::new("softmax", &model(&nodes, &[zeros]));
+    let scores = [200.0, 199.0, 190.0, 200.0];
+    let expected: Vec<f64> = scores
+        .chunks(2)
+        .flat_map(|row| row.iter().map(move |score| 1.0 / row.iter().map(|x: &f64| (x - score).exp()).sum::<f64>()))
+        .collect();
+    let x = EncoderInput { name: "x", shape: &[2, 2], values: InputValues::F64(&scores) };
+    for isa in InstructionSet::available() {
+        let model = Encoder::open(&file.0).expect("a model").with_instruction_set(isa);
+        let found = model.run(&mut EncoderScratch::new(), &[x]).expect("an answer")[0].values.to_f64();
+        // No number, which is not near any, is wrong, too.
+        let is_near = found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-7);
+        assert!(is_near, "{}: {found:?} instead of {expected:?}", isa.name());
+    }
+}
+
+#[test]
+fn rms_normalization_subtracts_nothing() {
+    let ones = [1.0_f32, 1.0].map(f32::to_le_bytes).concat();
+    let weight = Message::default().int(1, 2).int(2, 1).text(8, "weight").bytes(9, &ones);
+    let file = TestFile::new("rms", &model(&[node("RMSNormalization", &["x", "weight"], "y")], &[weight]));
+    let x = [1.0, 3.0, -2.0, 0.5];
+    let scale = |row: &[f64]| 1.0 / (row.iter().map(|x| x * x).sum::<f64>() / 2.0 + 1e-5).sqrt();
+    let expected: Vec<f64> = x.chunks(2).flat_map(|row| row.iter().map(move |x| x * scale(row))).collect();
+    let input = EncoderInput { name: "x", shape: &[2, 2], values: InputValues::F64(&x) };
+    let model = Encoder::open(&file.0).expect("a model");
+    let found = model.run(&mut EncoderScratch::new(), &[input]).expect("an answer")[0].values.to_f64();
+    // No number, which is not near any, is wrong, too.
+    let is_near = found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-6);
+    assert!(is_near, "{found:?} instead of {expected:?}");
 }
 
 #[test]
