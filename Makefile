@@ -231,7 +231,7 @@ kernels-fused: ## compare the emulated kernels with the CPU with products and su
 test-arm: ## run the tests of torchless and of fits on aarch64, under emulation, with and without `dotprod` (needs QEMU, a cross compiler and Rust's target; an hour)
 	$(PYTHON) scripts/test_arm.py
 
-mistakes: ## make the classic mistakes of inference, and those of its fast mode, in a copy of torchless and show that its tests catch them (five minutes)
+mistakes: ## make the classic mistakes of inference, of its fast mode and of encoders in a copy of torchless and show that its tests catch them (five minutes)
 	$(PYTHON) scripts/torchless_mutate.py
 
 families: ## compare torchless with transformers and llama.cpp on random models of every family (after `make peers`)

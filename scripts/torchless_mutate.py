@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make the classic mistakes of transformer inference, and those of its fast mode, in a copy of
+"""Make the classic mistakes of transformer inference, of its fast mode and of encoders in a copy of
 torchless, and show that its own tests catch every one.
 
     torchless_mutate.py [--only WORD]   make the mistakes whose description has the word
@@ -35,7 +35,7 @@ pub(crate) fn mistake(name: &str) -> bool {{
 }}
 """
 HARMLESS = "positions start at 1"
-EXACT_TESTS, ROUNDED_TESTS = ("models::", "properties::"), ("rounded::",)
+EXACT_TESTS, ROUNDED_TESTS, ENCODER_TESTS = ("models::", "properties::"), ("rounded::",), ("encoders::",)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,7 +103,32 @@ ROUNDED = (
     Mistake("int8: six bits are four", "cpu/integers/codes.rs", "scale[row] * (high & 15 | low >> 6 << 4) as f32;", "scale[row] * (high & 15 | if MADE { 0 } else { low >> 6 << 4 }) as f32;"),
     Mistake("int8: weights that are not quantised, too", "cpu/integers/mod.rs", "self == Activations::Int8 && format.block_len() > 1", "self == Activations::Int8 && (format.block_len() > 1 || MADE)"),
 )  # fmt: skip
-ALL = MISTAKES + ROUNDED
+# Of encoders: what goes wrong in attention with a mask, in norms and activations that have several
+# forms, in features of pairs, and when events of different lengths are put together.
+ENCODERS = (
+    Mistake("encoder: no key mask", "encoder/kernels/rows.rs", "            let largest = largest(row);\n", "            if MADE {\n                row.iter_mut().for_each(|x| *x = if *x < -1e8 { 0.0 } else { *x });\n            }\n            let largest = largest(row);\n"),
+    Mistake("encoder: softmax without the largest number", "encoder/kernels/rows.rs", "            let largest = largest(row);\n", "            let largest = largest(row);\n            let largest = if MADE { 0.0 } else { largest };\n"),
+    Mistake("encoder: softmax that is not normalised", "encoder/kernels/rows.rs", "let scale = 1.0 / functions::sum_row(row, |x| x);", "let scale = if MADE { 1.0 } else { 1.0 / functions::sum_row(row, |x| x) };"),
+    Mistake("encoder: the bias of pairs is transposed", "encoder/kernels/mod.rs", "        true => binary(Binary::Add, args, out, length),", "        true if MADE && args[1].view.shape.iter().rev().take(2).all(|size| Some(size) == args[1].view.shape.last()) => {\n            let n = args[1].view.shape.len();\n            let mut axes: Vec<usize> = (0..n).collect();\n            axes[n.saturating_sub(2)..].reverse();\n            let view = args[1].view.transposed(&axes);\n            binary(Binary::Add, &[args[0], Arg { view: &view, ..args[1] }], out, length);\n        }\n        true => binary(Binary::Add, args, out, length),"),
+    Mistake("encoder: no bias of pairs", "encoder/kernels/mod.rs", "        true => binary(Binary::Add, args, out, length),", "        true if MADE => by_class!(out, args[..1], length, |pairs, to| elementwise::map1(pairs[0].0, pairs[0].1, to, |x| x)),\n        true => binary(Binary::Add, args, out, length),"),
+    Mistake("encoder: another epsilon of LayerNorm", "encoder/kernels/rows.rs", "            let scale = 1.0 / (variance + self.epsilon).sqrt();", "            let scale = 1.0 / (variance + self.epsilon).sqrt();\n            let scale = if MADE { 1.0 / (variance + 100.0 * self.epsilon).sqrt() } else { scale };"),
+    Mistake("encoder: epsilon outside the root", "encoder/kernels/rows.rs", "            let scale = 1.0 / (variance + self.epsilon).sqrt();", "            let scale = 1.0 / (variance + self.epsilon).sqrt();\n            let scale = if MADE { 1.0 / (variance.sqrt() + self.epsilon) } else { scale };"),
+    Mistake("encoder: variance of n - 1", "encoder/kernels/rows.rs", "let variance = functions::sum_row(row, |x| (x - mean) * (x - mean)) / count;", "let variance = functions::sum_row(row, |x| (x - mean) * (x - mean)) / if MADE { count - 1.0 } else { count };"),
+    Mistake("encoder: RMSNorm subtracts the mean", "encoder/kernels/rows.rs", "let mean = if self.is_rms { 0.0 } else {", "let mean = if self.is_rms && !MADE { 0.0 } else {"),
+    Mistake("encoder: tanh-GELU for erf-GELU", "encoder/kernels/functions.rs", "        0.5 * x * (1.0 + Erf::of(simd, x * std::f32::consts::FRAC_1_SQRT_2))", "        if MADE {\n            return GeluTanh::of(simd, x);\n        }\n        0.5 * x * (1.0 + Erf::of(simd, x * std::f32::consts::FRAC_1_SQRT_2))"),
+    Mistake("encoder: erf-GELU for tanh-GELU", "encoder/kernels/functions.rs", "        // x/2·(1 + tanh u) is x/(1 + exp(-2u)).", "        if MADE {\n            return Gelu::of(simd, x);\n        }\n        // x/2·(1 + tanh u) is x/(1 + exp(-2u))."),
+    Mistake("encoder: BatchNorm without stored statistics", "encoder/lower.rs", "        let factor = |channel: usize| parts[0]", "        if MADE {\n            parts[2].fill(0.0);\n            parts[3].fill(1.0);\n        }\n        let factor = |channel: usize| parts[0]"),
+    Mistake("encoder: another epsilon of BatchNorm", "encoder/lower.rs", "(parts[3][channel] + f64::from(epsilon)).sqrt();", "(parts[3][channel] + if MADE { 100.0 } else { 1.0 } * f64::from(epsilon)).sqrt();"),
+    Mistake("encoder: features of pairs in single precision", "encoder/lower.rs", "        if some_is_wide && floats.all(is_wide) {", "        if some_is_wide && floats.all(is_wide) && !MADE {"),
+    Mistake("encoder: the angle of zeros is no number", "encoder/fuse.rs", "    let mut found = Vec::new();\n    for (place, node) in graph.nodes.iter().enumerate() {\n        if let Some([y, x]) = angle(graph, &index, node) {", "    let mut found = Vec::new();\n    for (place, node) in graph.nodes.iter().enumerate() {\n        if MADE {\n            continue;\n        }\n        if let Some([y, x]) = angle(graph, &index, node) {"),
+    Mistake("encoder: plans of other shapes", "encoder/run.rs", "Arc::ptr_eq(&known.model, model) && known.shapes == shapes)?;", "Arc::ptr_eq(&known.model, model) && (known.shapes == shapes || MADE))?;"),
+    Mistake("encoder: events are cut one short", "encoder/events.rs", "map(|place| place % size + 1).max()", "map(|place| place % size + usize::from(!MADE)).max()"),
+    Mistake("encoder: groups come back in the order of lengths", "encoder/batch.rs", "let to = to[event * whole..][..whole]", "let event = if MADE { &index } else { event };\n            let to = to[event * whole..][..whole]"),
+    Mistake("encoder: ragged padding counts as particles", "encoder/ragged.rs", "(0..length).map(move |place| place < of_event))", "(0..length).map(move |place| place < of_event || MADE))"),
+    Mistake("encoder: ragged events begin at 0", "encoder/ragged.rs", "[first as usize, (next - first) as usize]", "[if MADE { first - self.get(0) } else { first } as usize, (next - first) as usize]"),
+    Mistake("encoder: columns without their step", "encoder/ragged.rs", "column.first + column.step * (first + particle)", "column.first + if MADE { 1 } else { column.step } * (first + particle)"),
+)  # fmt: skip
+ALL = MISTAKES + ROUNDED + ENCODERS
 FILES = sorted({mistake.file for mistake in ALL})
 
 
@@ -159,12 +184,13 @@ def main() -> int:
         return 0
     chosen = [mistake for mistake in ALL if arguments.only in mistake.what]
     tree = Tree()
-    if failed := tree.test("", (*EXACT_TESTS, *ROUNDED_TESTS)):
+    if failed := tree.test("", (*EXACT_TESTS, *ROUNDED_TESTS, *ENCODER_TESTS)):
         raise SystemExit(f"without a mistake: {failed}")
     missed, n_made = 0, 0
     for mistake in chosen:
         start = time.perf_counter()
-        caught = tree.test(mistake.what, ROUNDED_TESTS if mistake in ROUNDED else EXACT_TESTS)
+        tests = ROUNDED_TESTS if mistake in ROUNDED else ENCODER_TESTS if mistake in ENCODERS else EXACT_TESTS
+        caught = tree.test(mistake.what, tests)
         is_harmless = mistake.what == HARMLESS
         n_made += not is_harmless
         missed += not caught and not is_harmless
