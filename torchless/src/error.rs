@@ -472,6 +472,20 @@ pub enum InputProblem {
     /// It is given more than once.
     #[error("it is given more than once")]
     Twice,
+    /// It has another number of particles than the padded inputs before it.
+    #[error("its axis of particles has the size {found}, and that of other inputs {expected}")]
+    ParticleSize {
+        /// What it has.
+        found: usize,
+        /// What the others have.
+        expected: usize,
+    },
+    /// It has events, and no number in any of them.
+    #[error("it has {n_events} events, and no numbers")]
+    NoNumbers {
+        /// Its events.
+        n_events: usize,
+    },
     /// It is ragged, and the model does not say which of its axes is that of particles.
     #[error("it is ragged, and the model's shape of it does not have one axis of particles")]
     NoParticleAxis,

@@ -106,10 +106,13 @@ impl<'a> CheckedEvents<'a> {
             self.lengths = Some(lengths);
             return Ok(());
         }
+        let mut known = None;
         for input in &self.inputs {
             let Input::Dense { input, axis: Some(axis) } = input else { continue };
-            if self.size == 0 {
-                self.size = input.shape[*axis];
+            let found = input.shape[*axis];
+            self.size = *known.get_or_insert(found);
+            if found != self.size {
+                return Err(refuse(input.name, InputProblem::ParticleSize { found, expected: self.size }));
             }
             if Some(input.name) == mask {
                 self.lengths = Some(lengths(input, self.n_events));
@@ -173,6 +176,12 @@ impl<'a> Input<'a> {
         }
         if let Some(input) = events.dense.iter().find(|input| input.name == port.name) {
             check(port, input)?;
+            let n_events = input.shape.first().copied().unwrap_or(0);
+            if n_events > 0 && input.values.is_empty() {
+                // Otherwise no memory of the caller's bounds the events, for each of which there
+                // is some of ours.
+                return Err(InputProblem::NoNumbers { n_events });
+            }
             if axis.is_some() && !events.ragged.is_empty() {
                 return Err(InputProblem::NotRagged);
             }

@@ -194,6 +194,29 @@ fn what_does_not_fit_is_refused() {
 }
 
 #[test]
+fn padded_inputs_of_different_sizes_and_without_numbers_are_refused() {
+    let jets = Jets::of("part");
+    let cases = [
+        ("v", vec![1, 4, 5], "input `v`: its axis of particles has the size 5, and that of other inputs 20"),
+        ("mask", vec![1, 1, 40], "input `mask`: its axis of particles has the size 40, and that of other inputs 20"),
+        // Memory for the events would be more than any machine has.
+        ("x", vec![1 << 50, 5, 0], "input `x`: it has 1125899906842624 events, and no numbers"),
+    ];
+    for (name, shape, message) in cases {
+        let shape_of = |other: &str, columns: usize| if other == name { shape.clone() } else { vec![1, columns, 20] };
+        let shapes = [shape_of("x", 5), shape_of("v", 4), shape_of("mask", 1)];
+        let [x, v, mask] = shapes.each_ref().map(|shape| shape.iter().product::<usize>());
+        let (x, v, mask) = (vec![1.0; x], vec![1.0; v], vec![true; mask]);
+        let values = [InputValues::F32(&x), InputValues::F32(&v), InputValues::Bool(&mask)];
+        let inputs: Vec<EncoderInput<'_>> = (["x", "v", "mask"].into_iter().zip(&shapes).zip(values))
+            .map(|((name, shape), values)| EncoderInput { name, shape, values })
+            .collect();
+        let found = jets.model.encode(&Threads::new(1), &inputs, &masked());
+        assert_eq!(found.expect_err("an error").to_string(), message);
+    }
+}
+
+#[test]
 fn sequences_without_a_mask_are_computed_by_length() {
     let path = folder().join("text17.onnx");
     let model = Encoder::open(path).expect("a model");
