@@ -486,6 +486,16 @@ pub enum InputProblem {
         /// Its events.
         n_events: usize,
     },
+    /// A number of a fixed input that its kind does not have.
+    #[error("number {place} is {value}, and it must be made of {expected}")]
+    Value {
+        /// Which, from 0.
+        place: usize,
+        /// What it is.
+        value: f64,
+        /// What the model declares.
+        expected: &'static str,
+    },
     /// It is ragged, and the model does not say which of its axes is that of particles.
     #[error("it is ragged, and the model's shape of it does not have one axis of particles")]
     NoParticleAxis,

@@ -23,6 +23,8 @@ pub(crate) enum Failure {
     OffsetsType { name: String, found: i32 },
     #[error("value {place} of `{name}` is {found}, and truth values are 0 or 1")]
     NotABool { name: String, place: usize, found: u8 },
+    #[error("value {place} of `{name}` is {value}, and fixed integers are below 2^53")]
+    Inexact { name: String, place: usize, value: i64 },
     #[error("a column of `{name}` has the step {step}")]
     Step { name: String, step: usize },
     #[error("axis {axis} of `{name}` has the size {size}")]

@@ -100,13 +100,35 @@ pub(crate) unsafe fn input<'a>(input: &CInput, shape: &'a mut Vec<usize>) -> Res
     Ok(EncoderInput { name, shape, values })
 }
 
-fn to_f64(values: InputValues<'_>) -> Vec<f64> {
-    match values {
+/// Returns the fixed inputs of C.
+///
+/// # Safety
+///
+/// Their pointers are as the header says.
+#[expect(unsafe_code, reason = "the border to C: fixed inputs")]
+unsafe fn fixed_inputs(inputs: &[CInput]) -> Result<Vec<FixedInput>, Failure> {
+    let one = |given: &CInput| {
+        let mut shape = Vec::new();
+        // SAFETY: as the header says.
+        let EncoderInput { name, values, .. } = unsafe { input(given, &mut shape)? };
+        let (name, values) = (name.to_owned(), to_f64(name, values)?);
+        Ok(FixedInput { name, shape, values })
+    };
+    inputs.iter().map(one).collect()
+}
+
+/// Refuses integers that are not numbers of double precision.
+fn to_f64(name: &str, values: InputValues<'_>) -> Result<Vec<f64>, Failure> {
+    let exact = |(place, &value): (usize, &i64)| match value.unsigned_abs() < 1 << f64::MANTISSA_DIGITS {
+        true => Ok(value as f64),
+        false => Err(Failure::Inexact { name: name.to_owned(), place, value }),
+    };
+    Ok(match values {
         InputValues::F32(values) => values.iter().map(|&value| f64::from(value)).collect(),
         InputValues::F64(values) => values.to_vec(),
-        InputValues::I64(values) => values.iter().map(|&value| value as f64).collect(),
+        InputValues::I64(values) => values.iter().enumerate().map(exact).collect::<Result<_, _>>()?,
         InputValues::Bool(values) => values.iter().map(|&value| f64::from(u8::from(value))).collect(),
-    }
+    })
 }
 
 /// Returns the version.
@@ -142,14 +164,8 @@ pub unsafe extern "C" fn torchless_open(
             1 => EncoderPrecision::Double,
             found => return Err(Failure::Precision { found }),
         };
-        let mut fixed = Vec::new();
-        for given in inputs {
-            let mut shape = Vec::new();
-            // SAFETY: as the header says.
-            let given = unsafe { input(given, &mut shape)? };
-            let values = to_f64(given.values);
-            fixed.push(FixedInput { name: given.name.to_owned(), shape: given.shape.to_vec(), values });
-        }
+        // SAFETY: as the header says.
+        let fixed = unsafe { fixed_inputs(inputs)? };
         let encoder = Encoder::open_with(Path::new(path), &EncoderOptions { precision, fixed })?;
         let ports = |ports: Vec<EncoderPort>| ports.into_iter().map(Port::new).collect::<Result<Vec<_>, _>>();
         let (inputs, outputs) = (ports(encoder.inputs())?, ports(encoder.outputs())?);

@@ -6,8 +6,8 @@
 //!
 //! Every event's numbers are the same bits for any batch, order and number of threads: each output
 //! of a product is one chain of multiply-adds along the inner axis, sums add element i to lane
-//! i mod 16, and no kernel looks at a neighbour. Numbers behind a mask do not change a bit either:
-//! their weights are exact zeros.
+//! i mod 16, and no kernel looks at a neighbour. Numbers behind a mask do not change a bit either
+//! if they stay finite in the model: their weights are exact zeros.
 
 mod batch;
 mod events;
@@ -187,17 +187,28 @@ impl EncoderPort {
 fn fix(graph: &mut Graph, fixed: &FixedInput) -> Result<(), Error> {
     let refuse = |problem| Error::EncoderInput { name: fixed.name.clone(), problem };
     let place = graph.inputs.iter().position(|port| port.name == fixed.name);
-    let port = graph.inputs.remove(place.ok_or_else(|| refuse(InputProblem::Unknown))?);
-    let expected = fixed.shape.iter().try_fold(1_usize, |length, &size| length.checked_mul(size));
-    if expected != Some(fixed.values.len()) {
-        let expected = expected.unwrap_or(usize::MAX);
-        return Err(refuse(InputProblem::Length { found: fixed.values.len(), expected }));
-    }
+    let place = place.ok_or_else(|| refuse(InputProblem::Unknown))?;
+    run::check_shape(&graph.inputs[place], &fixed.shape, fixed.values.len()).map_err(refuse)?;
+    let port = graph.inputs.remove(place);
     let data = match port.kind {
         Kind::Float => Data::F64(fixed.values.clone()),
-        _ => Data::Int(fixed.values.iter().map(|&value| value as i64).collect()),
+        kind => Data::Int(integers(kind, &fixed.values).map_err(refuse)?),
     };
     let tensor = Tensor { kind: port.kind, shape: fixed.shape.clone(), data };
     graph.constants.insert(port.value, tensor.into());
     Ok(())
+}
+
+/// Returns numbers as integers or truth values, if they are those.
+fn integers(kind: Kind, values: &[f64]) -> Result<Vec<i64>, InputProblem> {
+    let fits = |value: f64| match kind {
+        Kind::Bool => value == 0.0 || value == 1.0,
+        // Conversions saturate, and the upper limit is not an integer of 64 bits.
+        _ => value as i64 as f64 == value && value < i64::MAX as f64,
+    };
+    let convert = |(place, &value): (usize, &f64)| match fits(value) {
+        true => Ok(value as i64),
+        false => Err(InputProblem::Value { place, value, expected: kind.name() }),
+    };
+    values.iter().enumerate().map(convert).collect()
 }

@@ -227,20 +227,25 @@ pub(super) fn check(port: &Port, input: &EncoderInput<'_>) -> Result<(), InputPr
     if !input.values.fits(port.kind) {
         return Err(InputProblem::Kind { expected: port.kind.name() });
     }
+    check_shape(port, input.shape, input.values.len())
+}
+
+/// Refuses a shape that is not what the model declares, or not that of `length` numbers.
+pub(super) fn check_shape(port: &Port, shape: &[usize], length: usize) -> Result<(), InputProblem> {
     if let Some(dimensions) = &port.dimensions {
         let fits = |(dimension, &size): (&Dimension, &usize)| match dimension {
             Dimension::Fixed(fixed) => *fixed == size,
             Dimension::Named(_) => true,
         };
-        if dimensions.len() != input.shape.len() || !dimensions.iter().zip(input.shape).all(fits) {
+        if dimensions.len() != shape.len() || !dimensions.iter().zip(shape).all(fits) {
             let declared = dimensions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            return Err(InputProblem::Shape { found: input.shape.to_vec(), declared: format!("[{declared}]") });
+            return Err(InputProblem::Shape { found: shape.to_vec(), declared: format!("[{declared}]") });
         }
     }
-    let expected = input.shape.iter().try_fold(1_usize, |length, &size| length.checked_mul(size));
+    let expected = shape.iter().try_fold(1_usize, |product, &size| product.checked_mul(size));
     match expected {
-        Some(expected) if expected == input.values.len() => Ok(()),
-        expected => Err(InputProblem::Length { found: input.values.len(), expected: expected.unwrap_or(usize::MAX) }),
+        Some(expected) if expected == length => Ok(()),
+        expected => Err(InputProblem::Length { found: length, expected: expected.unwrap_or(usize::MAX) }),
     }
 }
 

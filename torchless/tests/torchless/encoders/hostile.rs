@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use torchless::encoder::{Encoder, EncoderInput, EncoderScratch, InputValues};
+use torchless::encoder::{Encoder, EncoderInput, EncoderOptions, EncoderScratch, FixedInput, InputValues};
 use torchless::{Error, InputProblem, InstructionSet, NodeProblem};
 
 use super::models::folder;
@@ -213,4 +213,35 @@ fn inputs_that_do_not_fit_are_refused() {
         model.run(&mut EncoderScratch::new(), &[]),
         Err(Error::EncoderInput { problem: InputProblem::Missing, .. })
     ));
+}
+
+#[test]
+fn fixed_inputs_that_do_not_fit_are_refused() {
+    let open = |model: &str, name: &str, shape: &[usize], values: &[f64]| {
+        let fixed = FixedInput { name: name.into(), shape: shape.into(), values: values.into() };
+        let options = EncoderOptions { fixed: vec![fixed], ..EncoderOptions::default() };
+        Encoder::open_with(folder().join(model), &options).map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(open("text17.onnx", "ids", &[1, 2], &[3.0, 4.0]), Ok(()));
+    assert_eq!(open("text17.onnx", "mask", &[1, 2], &[0.0, 1.0]), Ok(()));
+    let refused = [
+        (open("mlp.onnx", "x", &[3], &[1.0; 3]), "input `x`: its shape is [3], and the model declares [batch, 3]"),
+        (open("mlp.onnx", "x", &[2, 3], &[1.0; 3]), "input `x`: it has 3 numbers, and 6 are needed"),
+        (open("text17.onnx", "ids", &[1, 1], &[1.5]), "input `ids`: number 0 is 1.5, and it must be made of integers"),
+        (
+            open("text17.onnx", "ids", &[1, 1], &[f64::NAN]),
+            "input `ids`: number 0 is NaN, and it must be made of integers",
+        ),
+        (
+            open("text17.onnx", "ids", &[1, 1], &[9.3e18]),
+            "input `ids`: number 0 is 9300000000000000000, and it must be made of integers",
+        ),
+        (
+            open("text17.onnx", "mask", &[1, 2], &[1.0, 7.0]),
+            "input `mask`: number 1 is 7, and it must be made of truth values",
+        ),
+    ];
+    for (found, message) in refused {
+        assert_eq!(found.expect_err("an error"), message);
+    }
 }
