@@ -469,6 +469,12 @@ pub enum InputProblem {
         /// That of others.
         expected: Vec<usize>,
     },
+    /// An output of all events that is too large: one long event makes it long for all.
+    #[error("there is no memory for this output of shape {shape:?}")]
+    OutputMemory {
+        /// That of all events.
+        shape: Vec<usize>,
+    },
     /// It is given more than once.
     #[error("it is given more than once")]
     Twice,
@@ -548,6 +554,7 @@ impl InputProblem {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             InputProblem::Missing | InputProblem::Unknown => Some("`torchless info` lists the inputs of a model"),
+            InputProblem::OutputMemory { .. } => Some("give fewer events in one call"),
             InputProblem::NoParticleAxis => {
                 Some("name the mask, or give the axis of particles a name in `dynamic_axes` when the model is exported")
             }

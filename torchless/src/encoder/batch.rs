@@ -233,7 +233,7 @@ impl<'a> Joined<'a> {
             let is_cut = |axis: &usize| part.shape.get(*axis).copied() == group.length && group.length.is_some();
             let axis = self.axes[index].filter(is_cut);
             if self.outputs.len() <= index {
-                self.outputs.push(self.empty(&part, axis));
+                self.outputs.push(self.empty(&part, axis)?);
             }
             let whole = &mut self.outputs[index];
             let inner = |shape: &[usize]| shape[axis.map_or(1, |axis| axis + 1)..].iter().product();
@@ -261,20 +261,32 @@ impl<'a> Joined<'a> {
     }
 
     /// Returns an output of all events that looks like that of a group.
-    fn empty(&self, part: &EncoderOutput, axis: Option<usize>) -> EncoderOutput {
+    fn empty(&self, part: &EncoderOutput, axis: Option<usize>) -> Result<EncoderOutput, Error> {
         let mut shape = part.shape.clone();
         shape[0] = self.n_events;
         if let Some(axis) = axis {
             shape[axis] = self.size;
         }
-        let length = shape.iter().product();
-        let values = match &part.values {
-            OutputValues::F32(_) => OutputValues::F32(vec![0.0; length]),
-            OutputValues::F64(_) => OutputValues::F64(vec![0.0; length]),
-            OutputValues::I64(_) => OutputValues::I64(vec![0; length]),
-        };
-        EncoderOutput { name: part.name.clone(), shape, values }
+        let length = shape.iter().try_fold(1_usize, |product, &size| product.checked_mul(size));
+        let values = length.and_then(|length| match &part.values {
+            OutputValues::F32(_) => zeros(length).map(OutputValues::F32),
+            OutputValues::F64(_) => zeros(length).map(OutputValues::F64),
+            OutputValues::I64(_) => zeros(length).map(OutputValues::I64),
+        });
+        let name = part.name.clone();
+        match values {
+            Some(values) => Ok(EncoderOutput { name, shape, values }),
+            None => Err(Error::EncoderInput { name, problem: InputProblem::OutputMemory { shape } }),
+        }
     }
+}
+
+/// Returns `length` zeros, or None if there is no memory for them.
+fn zeros<T: Copy + Default>(length: usize) -> Option<Vec<T>> {
+    let mut values = Vec::new();
+    values.try_reserve_exact(length).ok()?;
+    values.resize(length, T::default());
+    Some(values)
 }
 
 /// Where the rows of a group's events go.
