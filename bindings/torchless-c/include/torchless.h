@@ -135,7 +135,8 @@ typedef struct torchless_output {
     /* Set by the call: the type of `data`. */
     torchless_type type;
     /* Set by the call: the numbers, the last axis running fastest. That is `buffer`, or memory
-     * that is valid until the scratch is used again or freed. */
+     * that is valid until the next call that has the scratch returns, or the scratch is freed: an
+     * output of one model may be an input of the next. NULL after a failure. */
     const void *data;
     /* Set by the call: its axes, the first of which is that of events. They are set, too, if the
      * buffer is too small. */

@@ -106,7 +106,7 @@ pub unsafe extern "C" fn torchless_encode(
             // SAFETY: as the header says.
             find(unsafe { text("the name of an output", output.name)? }, model)?;
         }
-        memory.outputs.clear();
+        // Outputs of the last call, which may be inputs of this one, are dropped after it.
         // SAFETY: as the header says.
         memory.outputs = unsafe {
             with_events(events, |events| {

@@ -158,6 +158,9 @@ static void check_opening(const char *path) {
     const float number = 1;
     torchless_input fixed{"bias", TORCHLESS_FLOAT32, 1, shape, &number};
     refused(torchless_open(path, TORCHLESS_SINGLE, &fixed, 1, &model, &error), TORCHLESS_INPUT, error, "`bias`: the model has no such");
+    const int64_t one = (int64_t(1) << 53) + 1;
+    fixed = {"mask", TORCHLESS_INT64, 1, shape, &one};
+    refused(torchless_open(path, TORCHLESS_SINGLE, &fixed, 1, &model, &error), TORCHLESS_INPUT, error, "fixed integers are below 2^53");
 }
 
 static void check_mistakes(const torchless_model *model, torchless_scratch *scratch, const Jets &jets) {
@@ -245,6 +248,27 @@ static void check_busy(const torchless_model *model, torchless_scratch *scratch,
     other.join();
 }
 
+// The logits of one model, in the scratch's memory, are the input of the next model.
+static void check_chain(const torchless_model *model, torchless_scratch *scratch, const torchless_events &events, std::string path) {
+    torchless_error *error = nullptr;
+    torchless_model *next = nullptr;
+    path.replace(path.rfind("part.onnx"), std::string::npos, "mlp.onnx");
+    check(torchless_open(path.c_str(), TORCHLESS_SINGLE, nullptr, 0, &next, &error) == TORCHLESS_OK, "the next model");
+    auto first = logits_of_scratch(), chained = logits_of_scratch(), expected = logits_of_scratch();
+    check(torchless_encode(model, scratch, &events, "mask", 0, &first, 1, &error) == TORCHLESS_OK, "the first model");
+    const float *numbers = static_cast<const float *>(first.data);
+    const std::vector<float> copy(numbers, numbers + first.shape[0] * first.shape[1]);
+    torchless_input x{"x", TORCHLESS_FLOAT32, 2, first.shape, numbers};
+    const torchless_events of_scratch{&x, 1, nullptr, 0};
+    check(torchless_encode(next, scratch, &of_scratch, nullptr, 0, &chained, 1, &error) == TORCHLESS_OK, "outputs as inputs");
+    numbers = static_cast<const float *>(chained.data);
+    const std::vector<float> found(numbers, numbers + chained.shape[0] * chained.shape[1]);
+    x.data = copy.data();
+    check(torchless_encode(next, scratch, &of_scratch, nullptr, 0, &expected, 1, &error) == TORCHLESS_OK, "copies as inputs");
+    check(std::memcmp(found.data(), expected.data, found.size() * sizeof(float)) == 0, "the same bits of outputs as inputs");
+    torchless_model_free(next);
+}
+
 int main(int argc, char **argv) {
     if (argc != 4) {
         return 2;
@@ -266,6 +290,7 @@ int main(int argc, char **argv) {
                                        {"x", TORCHLESS_INT64, jets.offsets.data(), size_t(jets.n_jets), x.data(), 5}};
     torchless_events events{nullptr, 0, ragged, 2};
     check_busy(model, scratch, events);
+    check_chain(model, scratch, events, argv[1]);
     // Ragged, into our memory.
     std::vector<float> logits(3 * jets.n_jets + 1, -7.0f);
     auto output = logits_of_scratch();
