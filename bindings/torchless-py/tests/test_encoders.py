@@ -94,7 +94,7 @@ def test_awkward_arrays_are_not_copied(jets):
     v = np.ascontiguousarray(rows["v"])
     events = ak.Array(ak.contents.ListOffsetArray(ak.index.Index64(offsets_of(counts)), ak.contents.NumpyArray(v)))
     taken = of_awkward("v", events)
-    assert np.shares_memory(_usable(taken.columns()[0], (np.float64, np.float32)), v)
+    assert np.shares_memory(_usable("v", taken.columns()[0], (np.float64, np.float32)), v)
     columns = [np.ascontiguousarray(column) for column in v.T]
     record = ak.contents.RecordArray([ak.contents.NumpyArray(column) for column in columns], ["px", "py", "pz", "energy"])
     events = ak.Array(ak.contents.ListOffsetArray(ak.index.Index32(offsets_of(counts, np.int32)), record))
@@ -147,6 +147,9 @@ def test_ports_say_what_the_model_wants(jets):
         ({"x": torchless.Ragged(np.zeros((0, 1 << 40)), [0])}, "input `x`: each particle has 0 numbers"),
         ({"x": torchless.Ragged([np.float64(3)], [0])}, "input `x`: a column is a single number"),
         ({"x": torchless.Ragged([], [0, 1])}, "input `x`: each particle has 0 numbers"),
+        ({"x": np.ma.masked_array(np.zeros((12, 5, 20)), np.ones((12, 5, 20)))}, "input `x`: it has masked values"),
+        ({"x": torchless.Ragged([np.ma.masked_array([1.0, 2.0], [0, 1])], [0, 2])}, "input `x`: it has masked values"),
+        ({"x": np.zeros((1 << 40, 5, 0))}, "input `x`: it has 1099511627776 events, and no numbers"),
     ],
 )
 def test_inputs_that_do_not_fit_are_errors(jets, change, message):
@@ -187,6 +190,8 @@ def test_awkward_arrays_that_do_not_fit_are_errors(jets):
         (ak.Array([["a"]] * len(counts)), "arrays of <U1 are not taken"),
         (ak.Array([[[1.0], [1.0, 2.0]]] * len(counts)), "its type is `12 .* var .* var"),
         (ak.Array([{"x": [1.0]}] * len(counts)), "its type is"),
+        (ak.Array(["a"] * len(counts)), "its type is `12 .* string"),
+        (ak.to_regular(ak.Array([[[1.0, None]]] * len(counts)), axis=None), "its type is"),
     )
     for wrong, message in wrong_ones:
         with pytest.raises(torchless.InputError, match=message) as caught:
@@ -204,6 +209,28 @@ def test_fixed_inputs_are_constants():
     expected = torchless.Encoder(path).encode(first)["logits"]
     copy = pickle.loads(pickle.dumps(model))
     assert repr(copy) == repr(model) and expected.shape == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("model", "fixed", "message"),
+    [
+        ("mlp", {"x": [[1j, 2, 3]]}, "input `x`: numbers of complex128 are not all"),
+        ("mlp", {"x": "abc"}, "input `x`: numbers of <U3 are not all"),
+        ("mlp", {"x": [1.0, 2.0, 3.0]}, r"input `x`: its shape is \[3\]"),
+        ("text17", {"ids": [[np.nan]]}, "input `ids`: number 0 is NaN, and it must be made of integers"),
+        ("text17", {"ids": [[2**53 + 1]]}, "input `ids`: numbers of int64 are not all"),
+        ("text17", {"mask": [[2]]}, "input `mask`: number 0 is 2, and it must be made of truth values"),
+    ],
+)
+def test_fixed_inputs_that_do_not_fit_are_errors(model, fixed, message):
+    with pytest.raises(torchless.InputError, match=message):
+        torchless.Encoder(case(model)[0], fixed=fixed)
+
+
+def test_padded_inputs_of_different_sizes_are_errors(jets):
+    path, padded, _, _ = jets
+    with pytest.raises(torchless.InputError, match="input `v`: its axis of particles has the size 5"):
+        torchless.Encoder(path).encode(padded | {"v": padded["v"][:, :, :5]}, mask="mask")
 
 
 def test_no_events_are_no_error(jets):

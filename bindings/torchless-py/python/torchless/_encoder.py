@@ -74,7 +74,7 @@ class Encoder:
         if precision not in ("single", "double"):
             raise input_error(f"`precision` is {precision!r}", 'it is "single" or "double"')
         self._path, self._precision = os.fspath(path), precision
-        self._fixed = {name: np.array(array, np.float64) for name, array in (fixed or {}).items()}
+        self._fixed = {name: _fixed_input(name, array) for name, array in (fixed or {}).items()}
         self._raw = RawEncoder(self._path, precision == "double", list(self._fixed.items()))
         self._inputs = tuple(_port(port) for port in self._raw.inputs())
         self._outputs = tuple(_port(port) for port in self._raw.outputs())
@@ -148,10 +148,10 @@ class Encoder:
             types = _TYPES.get(kinds.get(name, ""), ())
             given = of_awkward(name, array) if is_awkward(array) else array
             if isinstance(given, Ragged):
-                columns = [_usable(column, types) for column in given.columns()]
+                columns = [_usable(name, column, types) for column in given.columns()]
                 ragged.append((name, _offsets(name, given.offsets), columns))
             else:
-                dense.append((name, _usable(np.asarray(given), types)))
+                dense.append((name, _usable(name, np.asanyarray(given), types)))
         return self._raw.encode(dense, ragged, mask, events_at_once, threads)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -171,8 +171,22 @@ def _port(port: tuple[str, str, list[int | str] | None]) -> Port:
     return Port(name, elements, None if shape is None else tuple(shape))
 
 
-def _usable(array: NDArray[Any], types: tuple[Any, ...]) -> NDArray[Any]:
+def _fixed_input(name: str, array: ArrayLike) -> NDArray[Any]:
+    """Returns a copy in double precision, which has every number of a fixed input as it is."""
+    given = np.asanyarray(array)
+    copy = given.astype(np.float64) if np.can_cast(given.dtype, np.float64, "safe") else None
+    # Integers from 2^53 on are not all numbers of double precision, although the cast is "safe".
+    if copy is None or (given.dtype.kind in "iu" and (np.abs(copy) >= 2.0**53).any()):
+        raise input_error(f"input `{name}`: numbers of {given.dtype} are not all numbers of double precision", None)
+    return _usable(name, copy, ())
+
+
+def _usable(name: str, array: NDArray[Any], types: tuple[Any, ...]) -> NDArray[Any]:
     """Returns the array itself if it can be read as it is, else a copy with the same numbers."""
+    if isinstance(array, np.ma.MaskedArray):
+        if np.ma.is_masked(array):
+            raise input_error(f"input `{name}`: it has masked values", "`filled` replaces them; the mask of particles is an input")
+        array = array.data
     if types and array.dtype not in types and np.can_cast(array.dtype, types[0], "safe"):
         array = array.astype(types[0])
     # The order of bytes of this machine, contiguous, and at addresses of its type.
@@ -180,8 +194,8 @@ def _usable(array: NDArray[Any], types: tuple[Any, ...]) -> NDArray[Any]:
 
 
 def _offsets(name: str, offsets: ArrayLike) -> NDArray[Any]:
-    array = np.asarray(offsets)
+    array = np.asanyarray(offsets)
     if array.ndim != 1 or not np.can_cast(array.dtype, np.int64, "safe"):
-        raise input_error(f"input `{name}`: its offsets are an array {list(array.shape)} of {array.dtype}", "offsets are integers in one axis")
+        raise input_error(f"input `{name}`: its offsets are an array {list(array.shape)} of {array.dtype}", "offsets are integers that int64 has, in one axis")
     types = (np.int64, np.int32, np.uint32)
-    return _usable(array, types)
+    return _usable(name, array, types)

@@ -43,12 +43,13 @@ class Ragged:
         content = self.content.values() if isinstance(self.content, Mapping) else self.content
         if isinstance(content, np.ndarray):
             return [content]
-        return [np.asarray(column) for column in content]
+        return [np.asanyarray(column) for column in content]
 
     def __repr__(self) -> str:
         columns = self.columns()
-        n_particles = len(columns[0]) if columns else 0
-        return f"Ragged({len(np.asarray(self.offsets)) - 1} events, {n_particles} particles)"
+        # What is not checked before it is used: a single number has no length.
+        n_particles = columns[0].shape[0] if columns and columns[0].ndim else 0
+        return f"Ragged({np.size(self.offsets) - 1} events, {n_particles} particles)"
 
 
 def is_awkward(array: object) -> TypeGuard[Any]:
@@ -68,12 +69,15 @@ def of_awkward(name: str, array: Any) -> Ragged | NDArray[Any]:
     if isinstance(layout, ak.contents.RegularArray):
         inner = _without_indices(name, layout.content)
         if isinstance(inner, (ak.contents.NumpyArray, ak.contents.RegularArray)):
-            return ak.to_numpy(layout, allow_missing=False)
+            return _regular(name, array, layout)
         layout = layout.to_ListOffsetArray64(True)
     if isinstance(layout, ak.contents.ListArray):
         # Events that were selected: their particles do not lie together.
         layout = layout.to_ListOffsetArray64(True)
     if not isinstance(layout, ak.contents.ListOffsetArray):
+        raise _unusable(name, array, "events must be lists of particles")
+    if layout.parameter("__array__") is not None:
+        # Text is lists of bytes, which are not the numbers that anybody means.
         raise _unusable(name, array, "events must be lists of particles")
     content = _without_indices(name, layout.content)
     if isinstance(content, ak.contents.RecordArray):
@@ -91,13 +95,23 @@ def _column(name: str, array: Any, layout: Any) -> NDArray[Any]:
     if isinstance(layout, ak.contents.NumpyArray):
         return np.asarray(layout.data)
     if isinstance(layout, ak.contents.RegularArray):
-        return ak.to_numpy(layout, allow_missing=False)
+        return _regular(name, array, layout)
     if isinstance(layout, (ak.contents.ListOffsetArray, ak.contents.ListArray)):
         # Lists that are of one length, although their type does not say so.
         regular = ak.to_regular(ak.Array(layout), axis=1) if _has_one_length(layout) else None
         if regular is not None:
-            return ak.to_numpy(regular, allow_missing=False)
+            return _regular(name, array, regular)
     raise _unusable(name, array, "particles must have numbers, lists of one length, or records of numbers")
+
+
+def _regular(name: str, array: Any, layout: Any) -> NDArray[Any]:
+    """Returns lists of one length as an array, if what is in them has a shape, too."""
+    import awkward as ak
+
+    try:
+        return ak.to_numpy(layout, allow_missing=False)
+    except ValueError:
+        raise _unusable(name, array, "lists within lists must have one length, and no missing values") from None
 
 
 def _has_one_length(layout: Any) -> bool:
