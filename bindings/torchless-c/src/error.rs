@@ -80,7 +80,10 @@ impl Failure {
             Failure::Step { .. } => Some("the step is not 0, and 1 for truth values".to_owned()),
             Failure::Busy => Some("give each thread a scratch of its own".to_owned()),
             Failure::Precision { .. } => Some("0 is single precision, 1 is double precision".to_owned()),
-            Failure::Torchless(error) => error.hint().map(str::to_owned),
+            // The command's advice, in words of C.
+            Failure::Torchless(error) => {
+                error.hint().map(|hint| hint.replace("`torchless info`", "`torchless_input_port`"))
+            }
             _ => None,
         }
     }

@@ -176,6 +176,10 @@ static void check_mistakes(const torchless_model *model, torchless_scratch *scra
     const auto good = with_offsets(jets.offsets.data(), jets.n_jets);
     auto output = logits_of_scratch();
     check(encode(good, "mask", nullptr) == TORCHLESS_OK, "no outputs");
+    encode(good, nullptr, &output);
+    const char *hint = torchless_error_hint(error);
+    check(hint && std::string(hint) == "`torchless_input_port` lists the inputs of a model", "a hint in words of C");
+    torchless_error_free(error);
     refused(encode(good, nullptr, &output), TORCHLESS_INPUT, error, "input `mask`: it is not given");
     refused(encode(good, "weights", &output), TORCHLESS_INPUT, error, "input `weights`: the model has no such input");
     output.name = "scores";
