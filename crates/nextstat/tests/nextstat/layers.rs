@@ -10,6 +10,7 @@ const LAYERS: &[&[&str]] = &[
         "bootstrap",
         "cancel",
         "fit_counts",
+        "freed_memory",
         "jobs",
         "number",
         "replicas",
