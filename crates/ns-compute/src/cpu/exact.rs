@@ -81,12 +81,13 @@ impl SecondDerivatives {
                 let modifier = &plan.histosys[h];
                 let [_, _, p, q, p2, q2] = point.weights[modifier.weight as usize];
                 let start = modifier.cells as usize + tile.start;
-                let shifts = (&plan.shifts.up[start..][..tile.len], &plan.shifts.down[start..][..tile.len]);
+                let cells = start..start + tile.len;
+                let shifts = plan.shifts.up[cells.clone()].iter().zip(&plan.shifts.down[cells]);
                 let (mut up, mut down) = (0.0, 0.0);
-                for bin in 0..tile.len {
-                    let weight = scales[bin] * first[bin];
-                    up += weight * shifts.0[bin];
-                    down += weight * shifts.1[bin];
+                for ((scale, w), (shift_up, shift_down)) in scales.iter().zip(first).zip(shifts) {
+                    let weight = scale * w;
+                    up += weight * shift_up;
+                    down += weight * shift_down;
                 }
                 self.derivative[h] += p * up + q * down;
                 self.curve[h] += p2 * up + q2 * down;
