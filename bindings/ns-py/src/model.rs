@@ -411,7 +411,7 @@ impl PyModel {
     /// Returns what the workspace contains.
     #[pyo3(name = "_inspect")]
     fn inspect<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let summary = summarize(&self.compiled.workspace(), Some(&self.model.measurement));
+        let summary = summarize(self.compiled.workspace_outline(), Some(&self.model.measurement));
         fields(py, &summary.map_err(|problem| error::compile(py, &problem))?)
     }
 

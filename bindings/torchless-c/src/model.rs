@@ -229,11 +229,9 @@ pub unsafe extern "C" fn torchless_input_port(
     call(error, || {
         // SAFETY: as the header says.
         let model = unsafe { object("the model", model)? };
-        let n = model.inputs.len();
-        let refuse = || Failure::NoSuchPort { what: "input", index, n, status: Status::Input };
-        let found = model.inputs.get(index).ok_or_else(refuse)?;
+        let refuse = |n| Failure::NoSuchPort { what: "input", index, n, status: Status::Input };
         // SAFETY: as the header says.
-        unsafe { show(found, port) }
+        unsafe { show(&model.inputs, index, refuse, port) }
     })
 }
 
@@ -253,21 +251,26 @@ pub unsafe extern "C" fn torchless_output_port(
     call(error, || {
         // SAFETY: as the header says.
         let model = unsafe { object("the model", model)? };
-        let n = model.outputs.len();
-        let refuse = || Failure::NoSuchPort { what: "output", index, n, status: Status::Output };
-        let found = model.outputs.get(index).ok_or_else(refuse)?;
+        let refuse = |n| Failure::NoSuchPort { what: "output", index, n, status: Status::Output };
         // SAFETY: as the header says.
-        unsafe { show(found, port) }
+        unsafe { show(&model.outputs, index, refuse, port) }
     })
 }
 
-/// Writes a port to memory of C, which need not be initialised.
+/// Writes port `index` of `ports` to memory of C, which need not be initialised. Where there is no
+/// such port, `refuse` returns the error for the number of `ports`.
 ///
 /// # Safety
 ///
 /// `to` is NULL, or can be written to.
 #[expect(unsafe_code, reason = "the border to C: memory that is written")]
-unsafe fn show(port: &Port, to: *mut CPort) -> Result<(), Failure> {
+unsafe fn show(
+    ports: &[Port],
+    index: usize,
+    refuse: impl FnOnce(usize) -> Failure,
+    to: *mut CPort,
+) -> Result<(), Failure> {
+    let port = ports.get(index).ok_or_else(|| refuse(ports.len()))?;
     if to.is_null() {
         return Err(Failure::Null { what: "the port" });
     }

@@ -22,14 +22,14 @@ pub(crate) fn tree(model: &CompiledModel) -> Value {
         let samples: Vec<Value> = channel.samples.iter().map(sample).collect();
         json!({"name": channel.name, "n_bins": n_bins, "samples": samples})
     };
-    json!({"channels": model.workspace().channels.iter().map(channel).collect::<Vec<_>>()})
+    json!({"channels": model.workspace_outline().channels.iter().map(channel).collect::<Vec<_>>()})
 }
 
 /// Returns the parameters (P) of a model with their starting values and ranges (`null` for an end
 /// that is not bounded), in the order of its parameters.
 pub(crate) fn parameters(compiled: &CompiledModel) -> Result<Value, EngineError> {
     let model = compiled.model();
-    let summary = summarize(&compiled.workspace(), Some(&model.measurement))?;
+    let summary = summarize(compiled.workspace_outline(), Some(&model.measurement))?;
     let constraint = |name: &str| {
         let bare = name.split('[').next().unwrap_or(name);
         let found = summary.systematics.iter().find(|(known, _, _)| known == name || known == bare);

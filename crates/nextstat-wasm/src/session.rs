@@ -155,7 +155,7 @@ fn answer(
 }
 
 fn summary(model: &CompiledModel) -> Result<WorkspaceSummary, EngineError> {
-    Ok(summarize(&model.workspace(), Some(&model.model().measurement))?)
+    Ok(summarize(model.workspace_outline(), Some(&model.model().measurement))?)
 }
 
 fn by_toys(

@@ -134,7 +134,7 @@ impl Analysis {
             None => self.report()?,
             Some(fit) => self.report_from(fit)?,
         };
-        let summary = summarize(&self.whole_compiled().workspace(), Some(&self.model().measurement))?;
+        let summary = summarize(self.whole_compiled().workspace_outline(), Some(&self.model().measurement))?;
         let findings = self.check(None)?;
         let rankings = self.part(request, self.no_ranking(&overview), |analysis| {
             let methods = if request.fit.is_some() { RankingMethods::COVARIANCE } else { RankingMethods::ALL };

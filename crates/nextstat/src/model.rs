@@ -170,11 +170,18 @@ impl CompiledModel {
         self.workspace.outline.complete(&self.workspace.model)
     }
 
+    /// Returns the workspace without the templates of histosys that the model has: for names, kinds
+    /// of modifiers and settings, at no cost.
+    #[must_use]
+    pub fn workspace_outline(&self) -> &Workspace {
+        self.workspace.outline.incomplete()
+    }
+
     /// Returns the measurement of the workspace that the model is of; `None` if the model has none.
     #[must_use]
     pub fn measurement(&self) -> Option<&Measurement> {
         let name = &self.model().measurement;
-        self.workspace.outline.incomplete().measurements.iter().find(|measurement| measurement.name == *name)
+        self.workspace_outline().measurements.iter().find(|measurement| measurement.name == *name)
     }
 
     /// Returns the model that the engine works on.

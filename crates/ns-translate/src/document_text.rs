@@ -48,8 +48,8 @@ impl DocumentText {
         });
     }
 
-    /// Gives up the text, whose memory is free once the digest is computed and no
-    /// other clone has it.
+    /// Gives up the text, whose memory is free once the digest is computed and no other clone has
+    /// it.
     #[must_use]
     pub fn into_digest(self) -> DocumentDigest {
         let Self { bytes, digest } = self;
