@@ -107,7 +107,7 @@ API int clGetDeviceInfo(void* device, u32 what, size_t room, void* to, size_t* n
     case 0x102F: return give(std::string(setting("STAND_IN_OLD") ? "OpenCL 1.1 stand-in" : "OpenCL 1.2 stand-in"), room, to, needed);
     case 0x1030: return give(std::string(is_single ? "cl_khr_icd" : "cl_khr_icd cl_khr_fp64"), room, to, needed);
     case 0x1000: return number<u64>(4, room, to, needed);
-    case 0x1001: return number<u32>(0x1234, room, to, needed);
+    case 0x1001: return number<u32>(setting("STAND_IN_NVIDIA") ? 0x10de : 0x1234, room, to, needed);
     case 0x1004: return number<size_t>(1024, room, to, needed);
     case 0x1010: return number<u64>(LARGEST, room, to, needed);
     case 0x101F: return number<u64>(MEMORY, room, to, needed);

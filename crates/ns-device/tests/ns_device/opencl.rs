@@ -106,6 +106,20 @@ fn what_is_missing_is_named() {
 }
 
 #[test]
+fn nvidias_gpus_are_listed_only_where_a_test_asks_for_them() {
+    let name = "nvidias_gpus_are_listed_only_where_a_test_asks_for_them";
+    if !stand_in::is_child() {
+        in_stand_in(name, &[("STAND_IN_NVIDIA", "1")]);
+        in_stand_in(name, &[("STAND_IN_NVIDIA", "1"), ("NEXTSTAT_OPENCL_NVIDIA", "1")]);
+        return;
+    }
+    let refused = "opencl: no opencl device can be used: device 0 (stand-in): the backend of NVIDIA's GPUs is `cuda`";
+    let is_asked_for = std::env::var_os("NEXTSTAT_OPENCL_NVIDIA").is_some();
+    let expected = if is_asked_for { "opencl 0: device 0 (stand-in), 0.1 GiB, f64 and f32" } else { refused };
+    assert_eq!(lines(), [expected]);
+}
+
+#[test]
 fn a_machine_without_the_library_says_so() {
     if !stand_in::is_child() {
         // The system may have the library: an empty file before it cannot be loaded.
