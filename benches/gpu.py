@@ -1,25 +1,29 @@
 #!/usr/bin/env python3
 """Try and measure an NVIDIA GPU in one command: tests, parity, toys, kernels, sanitizers, a
-transformer; appends to benches/RECORD.md.
+transformer, gradients in Python; appends to benches/RECORD.md.
 
     gpu.py [--toys 10000] [--print]     on a machine with an NVIDIA driver and Rust; under ten minutes, most of it compiling
     gpu.py --pack .gpu                  where there is Rust: builds, and puts programs and published data into a folder
     gpu.py --packed .gpu [--print]      where there is a GPU and neither Rust nor a network: the same with what is in the folder
     gpu.py --device emulated --print    the same steps where there is no GPU, with few toys
 
-It was written where there is no GPU and has not been run on one; its steps have been run with the
-emulation. Published models are used where `../shared` or the folder has them, else generated ones.
-`compute-sanitizer`, of CUDA's toolkit, is used where it is installed. Exit status 1 if a step
-fails; the others are done all the same, and the section says which.
+Published models are used where `../shared` or the folder has them, else generated ones.
+`compute-sanitizer`, of CUDA's toolkit, is used where it is installed; NVIDIA's OpenCL driver where
+it and a loader (`libOpenCL.so.1`) are; PyTorch where this Python has it and pytest, for gradients
+with tensors on the GPU. `--log FOLDER` keeps what each step says, and `--only WORD` selects steps.
+Exit status 1 if a step fails; the others are done all the same, and the section says which.
 """
 import argparse
+import ctypes.util
 import datetime
+import importlib.util
 import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 import gpu_decoder
@@ -30,35 +34,54 @@ SHARED = ROOT.parent / "shared"
 DATA_PARTS = ("data/cases.json", "data/workspaces", "data/reference", "torchless")
 # The programs by name, each with the arguments of Cargo that build it.
 PROGRAMS = {
-    "nextstat": ("build", "-p", "ns-cli", "--bin", "nextstat", "--features", "{device}"),
-    "ns-benches": ("build", "-p", "ns-benches", "--features", "{device}"),
-    "parity": ("test", "--no-run", "-p", "ns-compute", "--test", "ns_compute", "--features", "{device}"),
-    "torchless": ("build", "-p", "torchless", "--bin", "torchless", "--features", "{device}"),
-    "torchless-parity": ("test", "--no-run", "-p", "torchless", "--test", "torchless", "--features", "{device}"),
-    "hardware": ("test", "--no-run", "-p", "ns-device", "--test", "ns_device", "--features", "{device}"),
+    "nextstat": ("build", "-p", "ns-cli", "--bin", "nextstat", "--features", "{feature}"),
+    "ns-benches": ("build", "-p", "ns-benches", "--features", "{feature}"),
+    "parity": ("test", "--no-run", "-p", "ns-compute", "--test", "ns_compute", "--features", "{feature}"),
+    "torchless": ("build", "-p", "torchless", "--bin", "torchless", "--features", "{feature}"),
+    "torchless-parity": ("test", "--no-run", "-p", "torchless", "--test", "torchless", "--features", "{feature}"),
+    "hardware": ("test", "--no-run", "-p", "ns-device", "--test", "ns_device", "--features", "{feature}"),
 }
+
+
+# Seconds that a run under a sanitizer may take; the driver compiles the kernels anew for each.
+SANITIZER_SECONDS = 240
+# Where NVIDIA's OpenCL driver may be; containers have the second.
+OPENCL_FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/usr/lib64")
+# The loader of OpenCL's drivers.
+LOADER = "libOpenCL.so.1"
 
 
 class Steps:
     """What was done, how it ended, and what it said."""
 
-    def __init__(self):
+    def __init__(self, log: pathlib.Path | None = None, only: str = ""):
         self.rows = []
         self.good = True
+        self.log = log
+        self.only = only
+
+    def wants(self, what: str) -> bool:
+        return self.only in what
 
     def run(self, what: str, command, limit: int = 300, **environment: str) -> str:
+        if not self.wants(what):
+            return ""
         print(f"{what} …", file=sys.stderr, flush=True)
         start = time.perf_counter()
         try:
             settings = {"cwd": ROOT, "env": {**os.environ, **environment}, "timeout": limit}
             done = subprocess.run(list(map(str, command)), capture_output=True, text=True, encoding="utf-8", **settings)
             good, out, err = done.returncode == 0, done.stdout, done.stderr
-        except subprocess.TimeoutExpired:
-            good, out, err = False, "", f"it took more than {limit} s"
+        except subprocess.TimeoutExpired as expired:
+            said = [(part or b"").decode(errors="replace") for part in (expired.stdout, expired.stderr)]
+            good, out, err = False, said[0], f"{said[1]}\nit took more than {limit} s"
         except OSError as error:
             good, out, err = False, "", str(error)
         if not good:
             print(out[-3000:], err[-3000:], sep="\n", file=sys.stderr)
+        if self.log:
+            with (self.log / "steps.log").open("a", encoding="utf-8") as log:
+                print(f"==== {what}", out, err, sep="\n", file=log)
         self.good &= good
         self.rows.append(f"| {what} | {'done' if good else '**failed**'} | {time.perf_counter() - start:.0f} s |")
         return out
@@ -69,10 +92,10 @@ class Steps:
 
 def build(steps: Steps, device: str) -> dict[str, pathlib.Path]:
     """Builds the programs, optimised for a real device, and says where they are."""
-    profile = [] if device == "emulated" else ["--release"]
+    profile, feature = ([], device) if device == "emulated" else (["--release"], "gpu")
     found = {}
     for name, (verb, *arguments) in PROGRAMS.items():
-        command = ["cargo", verb, *profile, "--locked", "--message-format", "json", *(argument.format(device=device) for argument in arguments)]
+        command = ["cargo", verb, *profile, "--locked", "--message-format", "json", *(argument.format(feature=feature) for argument in arguments)]
         messages = steps.run(f"build of `{name}`", command, 900)
         programs = [message["executable"] for message in map(json.loads, messages.splitlines()) if message.get("executable")]
         found[name] = pathlib.Path(programs[-1] if programs else name)
@@ -85,15 +108,19 @@ def pack(folder: pathlib.Path, device: str) -> int:
     programs = build(steps, device)
     if not steps.good:
         return 1
-    (folder / "data").mkdir(parents=True, exist_ok=True)
+    (folder / "shared/data").mkdir(parents=True, exist_ok=True)
     for name, path in programs.items():
         shutil.copy2(path, folder / name)
         subprocess.run(["strip", folder / name], check=False)
     for part in DATA_PARTS:
+        to = folder / "shared" / part
         if (SHARED / part).is_dir():
-            shutil.copytree(SHARED / part, folder / part, dirs_exist_ok=True)
+            shutil.copytree(SHARED / part, to, dirs_exist_ok=True)
         elif (SHARED / part).exists():
-            shutil.copy2(SHARED / part, folder / part)
+            shutil.copy2(SHARED / part, to)
+    loader = next((path for path in pathlib.Path("/usr/lib").glob(f"*/{LOADER}")), None)
+    for more in filter(None, (loader, *ROOT.glob("target/wheels/nextstat*.whl"))):
+        shutil.copy2(more, folder)
     (folder / "commit").write_text(commit(), encoding="utf-8")
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     print(f"{folder}: {size / 1e6:.0f} MB; take it to the GPU and run `benches/gpu.py --packed {folder}` there")
@@ -124,9 +151,47 @@ def sanitize(steps: Steps, nextstat: pathlib.Path, device: str):
             if device == "emulated":
                 steps.skip(name, "no hardware")
             elif shutil.which("compute-sanitizer"):
-                steps.run(name, ["compute-sanitizer", "--tool", tool, "--error-exitcode", "1", *run])
+                steps.run(name, ["compute-sanitizer", "--tool", tool, "--error-exitcode", "1", *run], SANITIZER_SECONDS)
             else:
                 steps.skip(name, "not installed")
+
+
+def with_opencl(steps: Steps, programs: dict[str, pathlib.Path], **environment: str) -> str:
+    """The tests of the kernels through NVIDIA's OpenCL driver, which users have for CUDA only."""
+    driver = next((path for folder in OPENCL_FOLDERS if (path := pathlib.Path(folder) / "libnvidia-opencl.so.1").exists()), None)
+    packed = programs["nextstat"].parent / LOADER
+    loader = str(packed) if packed.exists() else ctypes.util.find_library("OpenCL")
+    if not driver or not loader:
+        steps.skip("OpenCL", "no driver of NVIDIA for it" if not driver else f"no {LOADER}")
+        return ""
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / "nvidia.icd").write_text(f"{driver}\n", encoding="utf-8")
+        own = {"OCL_ICD_VENDORS": folder, "OPENCL_DYLIB_PATH": loader, "NEXTSTAT_OPENCL_NVIDIA": "1", "NEXTSTAT_TEST_DEVICE": "opencl"}
+        own |= {"NEXTSTAT_OPENCL_CACHE": folder, **environment}
+        steps.run("OpenCL: hardware tests of ns-device", [programs["hardware"], "hardware::", "--ignored", "--nocapture"], **own)
+        parity = steps.run("OpenCL: parity with the CPU", parity_tests(programs, **environment), 400, **own)
+        steps.run("OpenCL: transformers", [programs["torchless-parity"], "devices", "--include-ignored"], 400, **own)
+    return parity
+
+
+def gradients(steps: Steps, folder: pathlib.Path, device: str):
+    """The tests of gradients in Python, with PyTorch's tensors on the GPU, by a packed wheel."""
+    what, wheels = "gradients with PyTorch's tensors on the device", sorted(folder.glob("nextstat*.whl"))
+    if not wheels or any(importlib.util.find_spec(name) is None for name in ("torch", "pytest")):
+        steps.skip(what, "no wheel was packed" if not wheels else "this Python has no PyTorch or no pytest")
+        return
+    with tempfile.TemporaryDirectory() as site:
+        install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", site, wheels[-1]]
+        steps.run("installation of the wheel", install)
+        tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rs", "bindings/ns-py/tests/differentiable"]
+        steps.run(what, tests, 400, PYTHONPATH=site, NEXTSTAT_TEST_DEVICE=device)
+
+
+def parity_tests(programs: dict[str, pathlib.Path], **environment: str) -> list:
+    """The device's own tests: values, gradients, steps, fits and ensembles of random, odd and
+    published models, within testdata/parity.json."""
+    has_data = pathlib.Path(environment.get("NEXTSTAT_DATA", SHARED / "data")).is_dir()
+    return [programs["parity"], "devices::", "--nocapture", *(["--include-ignored"] if has_data else [])]
 
 
 def measure(steps: Steps, programs: dict[str, pathlib.Path], device: str, toys: int, **environment: str) -> tuple[list[str], str]:
@@ -137,15 +202,14 @@ def measure(steps: Steps, programs: dict[str, pathlib.Path], device: str, toys: 
         steps.skip("hardware tests of ns-device", "no hardware")
     else:
         steps.run("hardware tests of ns-device", [programs["hardware"], "hardware::", "--ignored", "--nocapture"])
-    # The device's own tests: values, gradients, steps, fits and ensembles of random, odd and
-    # published models, within testdata/parity.json.
-    ignored = ["--include-ignored"] if (SHARED / "data").is_dir() else []
-    command = [programs["parity"], "devices::", "--nocapture", *ignored]
-    parity = steps.run("parity with the CPU", command, 900, NEXTSTAT_TEST_DEVICE=device, **environment)
+    parity = steps.run("parity with the CPU", parity_tests(programs, **environment), 400, NEXTSTAT_TEST_DEVICE=device, **environment)
     tables = steps.run(f"{toys} toys, batches, kernels", [programs["ns-benches"], "devices", "--device", device, "--toys", toys], 600, **environment)
     command = [programs["torchless-parity"], "devices", "kernel_vectors", "--include-ignored"]
     steps.run("transformers: parity with the CPU", command, 600, NEXTSTAT_TEST_DEVICE=device, **environment)
     decoded = gpu_decoder.decode(steps, programs["torchless"], device)
+    gradients(steps, programs["nextstat"].parent, device)
+    if device != "emulated":
+        parity += with_opencl(steps, programs, **environment)
     sanitize(steps, programs["nextstat"], device)
     compared = [text for text in parity.splitlines() if " f64: " in text or " f32: " in text or text.startswith(("f64", "f32"))]
     return compared, f"{tables.strip()}\n\n{decoded}"
@@ -167,17 +231,19 @@ def main() -> int:
     parser.add_argument("--toys", type=int, help="toys of each ensemble")
     parser.add_argument("--pack", type=pathlib.Path, metavar="FOLDER", help="build and pack, measure nothing")
     parser.add_argument("--packed", type=pathlib.Path, metavar="FOLDER", help="build nothing, use what was packed")
+    parser.add_argument("--log", type=pathlib.Path, metavar="FOLDER", help="keep what each step says")
+    parser.add_argument("--only", default="", metavar="WORD", help="only steps whose name contains this")
     parser.add_argument("--print", action="store_true", help="print the section instead of appending it")
     arguments = parser.parse_args()
     device, is_real = arguments.device, arguments.device != "emulated"
     if arguments.pack:
         return pack(arguments.pack, device)
-    steps, environment, built = Steps(), {}, commit()
+    steps, environment, built = Steps(arguments.log, arguments.only), {}, commit()
     if arguments.packed:
         folder = arguments.packed.resolve()
         programs = {name: folder / name for name in PROGRAMS}
-        environment = {"NEXTSTAT_DATA": str(folder / "data"), "TORCHLESS_DATA": str(folder / "torchless")}
-        built = (folder / "commit").read_text(encoding="utf-8")
+        environment = {"NEXTSTAT_DATA": str(folder / "shared/data"), "TORCHLESS_DATA": str(folder / "shared/torchless")}
+        built = (folder / "commit").read_text(encoding="utf-8").strip()
     else:
         programs = build(steps, device)
     compared, tables = measure(steps, programs, device, arguments.toys or (10_000 if is_real else 40), **environment)
