@@ -136,17 +136,26 @@ fn limit_toys_model<'py>(
     document(py, model, settings, progress, |analysis, monitor| analysis.toy_limit(&request, monitor))
 }
 
+/// The significance by toys that is wanted.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct SignificanceWanted {
+    importance_sampling: bool,
+    toys: ToysWanted,
+}
+
 /// Returns the significance of a discovery by toys.
 #[pyfunction]
 fn significance_toys_model<'py>(
     py: Python<'py>,
     model: &PyModel,
     settings: &Bound<'py, PyDict>,
-    toys: ToysWanted,
+    wanted: SignificanceWanted,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let SignificanceWanted { importance_sampling, toys } = wanted;
     let ToysWanted { tolerance, max_toys, .. } = toys;
-    let request = ToySignificanceRequest { tolerance, max_toys, options: toys.options() };
+    let request = ToySignificanceRequest { tolerance, max_toys, importance_sampling, options: toys.options() };
     document(py, model, settings, progress, |analysis, monitor| analysis.toy_significance(&request, monitor))
 }
 
@@ -176,7 +185,7 @@ fn coverage_model<'py>(
     let method = |name: &String| {
         CoverageMethod::named(name).ok_or_else(|| {
             let known = CoverageMethod::ALL.map(|method| format!("`{}`", method.name())).join(", ");
-            error::parameter(py, format!("unknown method `{name}`"), Some(format!("choose of {known}")))
+            error::parameter(py, format!("unknown method `{name}`"), Some(format!("choose one of {known}")))
         })
     };
     let request = CoverageRequest {

@@ -105,6 +105,10 @@ CASES = {
         ["significance", "--toys", "--max-toys", "1000"],
         lambda model: nextstat.significance_toys(model, max_toys=1000),
     ),
+    "significance by importance sampling": (
+        ["significance", "--toys", "--max-toys", "1000", "--importance-sampling"],
+        lambda model: nextstat.significance_toys(model, max_toys=1000, importance_sampling=True),
+    ),
     "limit by a grid": (
         ["limit", "--start", "0", "--stop", "5", "--points", "6"],
         lambda model: nextstat.upper_limit(model, grid=[0, 1, 2, 3, 4, 5]),

@@ -54,6 +54,7 @@ def _results(root):
         nextstat.upper_limit_toys(model, max_toys=1000),
         nextstat.upper_limit_toys(model, expected=False, criterion="CLsb", max_toys=1000),
         nextstat.significance_toys(model, max_toys=500),
+        nextstat.significance_toys(model, max_toys=500, importance_sampling=True),
         nextstat.every_patch(background, signals, nextstat.upper_limit),
         nextstat.every_patch(background, signals, nextstat.goodness_of_fit),
         nextstat.every_patch(background, signals, lambda model: nextstat.profile_scan(model, points=2)),

@@ -76,13 +76,16 @@ pub struct ToySignificanceRequest {
     pub tolerance: f64,
     /// The largest number of toys.
     pub max_toys: u64,
+    /// Whether to throw toys with a signal, too, and to weight them: a small p-value then takes
+    /// thousands of toys in place of millions.
+    pub importance_sampling: bool,
     /// How to make the toys.
     pub options: ToyOptions,
 }
 
 impl Default for ToySignificanceRequest {
     fn default() -> Self {
-        Self { tolerance: 0.1, max_toys: 100_000, options: ToyOptions::default() }
+        Self { tolerance: 0.1, max_toys: 100_000, importance_sampling: false, options: ToyOptions::default() }
     }
 }
 
@@ -110,14 +113,18 @@ impl Analysis {
     /// Computes the significance of a discovery by toys of the background.
     ///
     /// # Errors
-    /// As [`Analysis::toy_limit`]; a range of the parameter of interest that does not contain 0.
+    /// As [`Analysis::toy_limit`]; a range of the parameter of interest that does not contain 0;
+    /// importance sampling of toys whose auxiliary data are fixed.
     pub fn toy_significance(
         &self,
         request: &ToySignificanceRequest,
         monitor: &dyn Monitor,
     ) -> Result<Answer<ToySignificanceResult>, Error> {
-        let ToySignificanceRequest { tolerance, max_toys, .. } = *request;
+        let ToySignificanceRequest { tolerance, max_toys, importance_sampling, .. } = *request;
         require_tolerance(tolerance)?;
+        if importance_sampling && request.options.aux == AuxTreatment::Fixed {
+            return Err(SettingsError::ImportanceOfFixedAux.into());
+        }
         let poi = self.varied(None, Procedure::Significance)?;
         let bounds = [self.domain().lower[poi], self.domain().upper[poi]];
         if !(bounds[0]..=bounds[1]).contains(&0.0) {
@@ -126,7 +133,7 @@ impl Analysis {
             return Err(SettingsError::BackgroundOutside { name, bounds }.into());
         }
         let (seed, aux) = (self.seed(), request.options.aux);
-        let settings = ToySignificanceSettings { poi, tolerance, max_toys, seed, aux };
+        let settings = ToySignificanceSettings { poi, tolerance, max_toys, seed, aux, importance_sampling };
         let mut likelihood = self.likelihood()?;
         let run = self.toy_run(&request.options, monitor)?;
         let mut found = toy_significance(&mut self.problem(&mut likelihood), settings, &run)?;

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _nextstat
-from ._arguments import count_of_toys, names, parse_aux, real, settings, text
+from ._arguments import count_of_toys, flag, names, parse_aux, real, settings, text
 from ._errors import shown
 from ._keywords import hinted
 from ._nextstat import ParameterError
@@ -328,6 +328,7 @@ def significance_toys(
     *,
     tolerance: float = 0.1,
     max_toys: int = 100_000,
+    importance_sampling: bool = False,
     seed: int = 0,
     aux: str = "fluctuated",
     poi: str | None = None,
@@ -352,6 +353,9 @@ def significance_toys(
         Throw toys until the Monte Carlo error of the p-value is below so many times the p-value.
     max_toys : int
         The largest number of toys.
+    importance_sampling : bool
+        Whether to throw toys with a signal, too, and to weight them by the likelihood ratio: a
+        p-value of 10⁻⁷ then takes thousands of toys.
     aux : ``"fluctuated"`` or ``"fixed"``
         How toys get their auxiliary data; ``"fixed"`` is for comparisons only.
     poi : str, optional
@@ -377,8 +381,11 @@ def significance_toys(
         model, device, poi=poi, data=data, init=init, fixed=fixed, bounds=bounds,
         fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,
     )
-    toys = _toys(tolerance, max_toys, aux)
-    found = _nextstat.significance_toys_model(model, given, toys, progress_of(progress, "toy"))
+    wanted = {
+        "importance_sampling": flag("importance_sampling", importance_sampling),
+        "toys": _toys(tolerance, max_toys, aux),
+    }
+    found = _nextstat.significance_toys_model(model, given, wanted, progress_of(progress, "toy"))
     return warn_of(ToySignificanceResult(found))
 
 

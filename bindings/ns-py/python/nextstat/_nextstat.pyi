@@ -540,7 +540,7 @@ def coverage_model(
     model: Model, settings: _Settings, wanted: _Wanted, progress: _Progress
 ) -> _Fields: ...
 def significance_toys_model(
-    model: Model, settings: _Settings, toys: _Wanted, progress: _Progress
+    model: Model, settings: _Settings, wanted: _Wanted, progress: _Progress
 ) -> _Fields: ...
 def goodness_model(
     model: Model, settings: _Settings, wanted: _Wanted, progress: _Progress

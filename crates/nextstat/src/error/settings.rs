@@ -180,6 +180,8 @@ pub enum SettingsError {
         /// The ends of the range.
         bounds: [f64; 2],
     },
+    /// Importance sampling of toys whose auxiliary data are fixed.
+    ImportanceOfFixedAux,
     /// An upper limit below the best fit.
     LowConfidence {
         /// The confidence level.
@@ -421,6 +423,9 @@ impl SettingsError {
                     "the background is `{name}` = 0, outside its range, {lower} to {upper}, in which toys are fitted"
                 )
             }
+            Self::ImportanceOfFixedAux => {
+                "importance sampling weights auxiliary data by their probability, and they are fixed".to_owned()
+            }
             Self::LowConfidence { cl } => {
                 format!("an upper limit needs a confidence level above 0.5, and {cl} is not")
             }
@@ -515,6 +520,7 @@ impl SettingsError {
             | Self::NegligibleConfidence { .. }
             | Self::ValueOutside { .. }
             | Self::BackgroundOutside { .. }
+            | Self::ImportanceOfFixedAux
             | Self::LowConfidence { .. }
             | Self::NoMethod
             | Self::TooManyToys { .. }
@@ -620,6 +626,7 @@ impl Hint for SettingsError {
             Self::BadTolerance { .. } => {
                 Some("errors fall with the root of the number of toys: 0.02 takes 4 times the toys of 0.04".to_owned())
             }
+            Self::ImportanceOfFixedAux => either("leave `--aux fixed` out", "leave `aux=\"fixed\"` out"),
             Self::NotAt { name, problem } => problem.hint(name, face),
             Self::ValueOutside { name, .. } | Self::BackgroundOutside { name, .. } => Some(another_range(name, face)),
             Self::TwoGroups(_) => either(

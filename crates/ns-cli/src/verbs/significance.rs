@@ -59,6 +59,11 @@ struct ToySignificanceArgs {
     #[arg(long, value_name = "N", value_parser = n_toys, default_value = "100000", requires = "toys", allow_hyphen_values = true)]
     max_toys: u64,
 
+    /// Throw toys with a signal, too, and weight them: for small p-values, which take thousands of
+    /// toys then in place of millions
+    #[arg(long, requires = "toys")]
+    importance_sampling: bool,
+
     #[command(flatten)]
     run: AdaptiveToyArgs,
 }
@@ -71,9 +76,8 @@ impl Command for SignificanceArgs {
     fn run(self) -> Result<Status, CliError> {
         let analysis = self.setup.analysis(&self.threads, &self.device)?;
         if self.toys.toys {
-            let ToySignificanceArgs { tolerance, max_toys, run, .. } = &self.toys;
-            let (tolerance, max_toys, options) = (*tolerance, *max_toys, run.options());
-            let request = ToySignificanceRequest { tolerance, max_toys, options };
+            let ToySignificanceArgs { tolerance, max_toys, importance_sampling, ref run, .. } = self.toys;
+            let request = ToySignificanceRequest { tolerance, max_toys, importance_sampling, options: run.options() };
             return toy_limits::significance(&analysis, &request, &self.output);
         }
         let request = SignificanceRequest { mu: self.mu };

@@ -76,6 +76,7 @@ const RUNS: &[&[&str]] = &[
     &["limit", "simple.json", "--toys", "--tolerance", "0.2"],
     &["limit", "simple.json", "--toys", "--observed-only", "--criterion", "clsb", "--tolerance", "0.1"],
     &["significance", "simple.json", "--toys"],
+    &["significance", "simple.json", "--toys", "--importance-sampling"],
     &["coverage", "simple.json", "--true", "0,1", "--n-toys", "100"],
     &["coverage", "simple.json", "--true", "1", "--n-toys", "20", "--method", "fc", "--max-inner-toys", "40"],
     &["coverage", "shapes.json", "--poi", "mu", "--poi", "norm_ttbar", "--true", "1", "--n-toys", "20"],
@@ -123,6 +124,7 @@ const OPTIONAL: &[(&str, &[&str])] = &[
     // What was asked for, or what there is.
     ("", &["minima", "not_parabolic", "covariance", "correlation", "conditional_bestfit", "contours", "device"]),
     ("", &["unmatched", "unused"]),
+    ("", &["importance_sampling"]),
     ("/fit", &["minima", "not_parabolic", "correlation"]),
     ("/checksums", &["covariance", "correlation"]),
     ("", &["Z_obs", "p0_obs", "p0_obs_error", "Z_exp", "p0_exp", "p0_exp_errors"]),

@@ -140,6 +140,8 @@ pub struct ToyHypotest<'a> {
     options: &'a FitOptions,
     settings: HypotestSettings,
     observed: ObservedStatistic,
+    /// The free best fit to the data (P).
+    best: Vec<f64>,
     /// The parameter of interest and its tested value.
     tested: [(usize, f64); 1],
     hypotheses: [Hypothesis; 2],
@@ -191,7 +193,7 @@ impl<'a> ToyHypotest<'a> {
         if !alternative.converged() {
             return Err(ToysError::Conditional { mu: against });
         }
-        let domain = profiler.domain().clone();
+        let (domain, best) = (profiler.domain().clone(), profiler.best().params.clone());
         let mut hypothesis = |params: &[f64], ensemble| -> Result<Hypothesis, ToysError> {
             let sampler = ToySampler::new(model, data, params, ToySource { seed, ensemble, aux })?;
             Ok(Hypothesis::new(model, profiler.likelihood(), &domain, sampler, &[poi]))
@@ -201,7 +203,7 @@ impl<'a> ToyHypotest<'a> {
         profiler.likelihood().set_data(data);
         let observed = ObservedStatistic { test_statistic, mu, value, mu_hat };
         let tested = [(poi, mu)];
-        Ok(Self { model, options, settings, observed, tested, hypotheses, searches: OnceLock::new() })
+        Ok(Self { model, options, settings, observed, best, tested, hypotheses, searches: OnceLock::new() })
     }
 
     /// Returns the statistic of the data.
@@ -214,6 +216,12 @@ impl<'a> ToyHypotest<'a> {
     #[must_use]
     pub fn settings(&self) -> &HypotestSettings {
         &self.settings
+    }
+
+    /// Returns the free best fit to the data (P).
+    #[must_use]
+    pub fn best_fit(&self) -> &[f64] {
+        &self.best
     }
 
     /// Returns the parameters at which the toys of both hypotheses are thrown (P each).

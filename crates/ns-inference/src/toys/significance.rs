@@ -3,7 +3,9 @@
 
 use super::binomial::upper_bound;
 use super::hypotest::{HypotestSettings, ToyHypotest, ToysError, require_inside};
-use super::p_value::ToyPValue;
+use super::importance::{ImportanceSampling, MixtureToys, WeightedPValue};
+use super::jobs::Unfinished;
+use super::p_value::{ObservedStatistic, ToyPValue};
 use super::run::{RunStatus, ToyRun};
 use super::throw::AuxTreatment;
 use crate::normal::{density, significance};
@@ -33,11 +35,13 @@ pub struct ToySignificanceSettings {
     pub max_toys: u64,
     /// The seed.
     pub seed: u64,
-    /// The treatment of the auxiliary data.
+    /// The treatment of the auxiliary data; importance sampling draws them like main bins.
     pub aux: AuxTreatment,
+    /// Whether toys are thrown with a signal, too, and weighted.
+    pub importance_sampling: bool,
 }
 
-/// The significance of a discovery by toys of the background alone.
+/// The significance of a discovery by toys.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToySignificanceResult {
     /// The parameter of interest, with its best fit.
@@ -59,11 +63,15 @@ pub struct ToySignificanceResult {
     /// Its Monte Carlo error.
     #[serde(rename = "p0_obs_error")]
     pub p0_observed_error: f64,
-    /// An upper bound on the p-value at 95 % confidence level (Clopper and Pearson).
+    /// An upper bound on the p-value at 95 % confidence level: Clopper and Pearson's, and with
+    /// importance sampling p·exp(1.64 σ/p), as if ln p were normally distributed.
     #[serde(rename = "p0_obs_upper")]
     pub p0_observed_upper: f64,
     /// The counts behind the p-value.
     pub tail_probability: ToyPValue,
+    /// What was sampled in place of the background alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub importance_sampling: Option<ImportanceSampling>,
     /// How nuisance parameters of toys are chosen: `conditional_best_fit`.
     pub nuisance_parameters: &'static str,
     /// The wanted relative error of the p-value.
@@ -95,17 +103,50 @@ pub fn toy_significance<L: DataLikelihood + Clone + Sync>(
     settings: ToySignificanceSettings,
     run: &ToyRun<'_>,
 ) -> Result<ToySignificanceResult, ToysError> {
-    let ToySignificanceSettings { poi, tolerance, max_toys, seed, aux } = settings;
+    let ToySignificanceSettings { poi, max_toys, seed, aux, importance_sampling, .. } = settings;
     let test = HypotestSettings { test_statistic: TestStatistic::Q0, poi, mu: 0.0, n_toys: [max_toys, 0], seed, aux };
     require_inside(&domain_and_start(problem.model, problem.options).0, poi, test.mu)?;
     let hypotest = ToyHypotest::new(problem.model, problem.likelihood, problem.options, test)?;
+    let name = problem.model.parameters.names[poi].clone();
+    let run = ToyRun { whole: Some([0, max_toys]), ..*run };
+    let counted = if importance_sampling {
+        weighted(problem, &hypotest, &settings, run)?
+    } else {
+        unweighted(problem, &hypotest, &settings, &run)?
+    };
+    Ok(counted.into_result(name, hypotest.observed(), &settings))
+}
+
+/// What toys of the background, or of a mixture, have shown.
+struct Counted {
+    p: ToyPValue,
+    /// An upper bound on the p-value.
+    upper: f64,
+    n_toys: u64,
+    n_failed: u64,
+    is_complete: bool,
+    sampling: Option<ImportanceSampling>,
+}
+
+/// Returns the number of toys at which a run that has `n_toys` checks the error next.
+fn next_check(n_toys: u64, max_toys: u64) -> u64 {
+    max_toys.min(n_toys + CHECK.max(n_toys / 4))
+}
+
+/// Throws toys of the background alone.
+fn unweighted<L: DataLikelihood + Clone + Sync>(
+    problem: &Problem<'_, L>,
+    hypotest: &ToyHypotest<'_>,
+    settings: &ToySignificanceSettings,
+    run: &ToyRun<'_>,
+) -> Result<Counted, ToysError> {
+    let ToySignificanceSettings { tolerance, max_toys, .. } = *settings;
     let (mut values, mut n_failed, mut n_toys) = (Vec::new(), 0, 0);
     let mut is_complete = true;
-    let run = ToyRun { whole: Some([0, max_toys]), ..*run };
     let p_value = |values: &[f64], n_failed| ToyPValue::of(values, hypotest.observed().value, n_failed);
     while n_toys < max_toys && is_complete {
-        let end = max_toys.min(n_toys + CHECK.max(n_toys / 4));
-        let Ok(ended) = hypotest.run(problem.likelihood, n_toys..end, &run, |tests| {
+        let end = next_check(n_toys, max_toys);
+        let Ok(ended) = hypotest.run(&*problem.likelihood, n_toys..end, run, |tests| {
             for test in tests {
                 n_toys += 1;
                 test.value.map_or_else(|| n_failed += 1, |value| values.push(value));
@@ -122,46 +163,104 @@ pub fn toy_significance<L: DataLikelihood + Clone + Sync>(
         }
     }
     let p = p_value(&values, n_failed);
-    let name = problem.model.parameters.names[poi].clone();
-    let bestfit = Some(hypotest.observed().mu_hat);
-    let (z, z_error) = significance_of(&p);
-    let upper = upper_bound(p.n_extreme, p.n_toys, BOUND_CL);
-    let is_precise = is_precise(&p, tolerance);
-    let mut warnings = Vec::new();
-    if !is_complete {
-        warnings.push(format!("interrupted after {n_toys} of at most {max_toys} toys"));
-    }
-    if p.n_extreme == 0 {
-        warnings.push(format!(
-            "no toy of {n_toys} is as extreme as the data, so that only bounds are known: p₀ < {upper:.2e} and Z > {:.2} at 95 % confidence level",
-            significance(upper).max(0.0)
-        ));
-    } else if is_complete && !is_precise {
-        warnings.push(format!("the relative error of the p-value is above {tolerance} after {n_toys} toys"));
-    }
-    if n_failed > 0 {
-        warnings.push(format!("the fits of {n_failed} of {n_toys} toys did not converge; the p-value excludes them"));
-    }
-    Ok(ToySignificanceResult {
-        poi: PoiBestFit { name, index: poi, bestfit },
-        q0: hypotest.observed().value,
-        z_observed: z,
-        z_observed_error: z_error,
-        z_observed_lower: significance(upper).max(0.0),
-        p0_observed: p.value,
-        p0_observed_error: p.error,
-        p0_observed_upper: upper,
-        tail_probability: p,
-        nuisance_parameters: "conditional_best_fit",
-        tolerance,
-        aux,
-        seed,
+    Ok(Counted {
+        upper: upper_bound(p.n_extreme, p.n_toys, BOUND_CL),
+        p,
         n_toys,
         n_failed,
-        converged: is_complete && is_precise && n_failed == 0,
         is_complete,
-        warnings,
+        sampling: None,
     })
+}
+
+/// Throws toys of the background and of signals, and weights them.
+fn weighted<L: DataLikelihood + Clone + Sync>(
+    problem: &mut Problem<'_, L>,
+    hypotest: &ToyHypotest<'_>,
+    settings: &ToySignificanceSettings,
+    run: ToyRun<'_>,
+) -> Result<Counted, ToysError> {
+    let ToySignificanceSettings { tolerance, max_toys, .. } = *settings;
+    let mut toys = MixtureToys::new(problem, hypotest, run)?;
+    let mut is_complete = true;
+    let mut found = toys.p_value(BOUND_CL);
+    while toys.n_toys() < max_toys && is_complete {
+        match toys.throw(next_check(toys.n_toys(), max_toys) - toys.n_toys()) {
+            Ok(()) => {}
+            Err(Unfinished::Cancelled) => is_complete = false,
+            Err(Unfinished::Failed) => return Err(ToysError::Accelerator),
+        }
+        found = toys.p_value(BOUND_CL);
+        if is_precise(&found.p, tolerance) {
+            break;
+        }
+    }
+    let WeightedPValue { p, upper, n_failed, sampling } = found;
+    Ok(Counted { p, upper, n_toys: toys.n_toys(), n_failed, is_complete, sampling: Some(sampling) })
+}
+
+impl Counted {
+    fn into_result(
+        self,
+        name: String,
+        observed: ObservedStatistic,
+        settings: &ToySignificanceSettings,
+    ) -> ToySignificanceResult {
+        let ToySignificanceSettings { poi, tolerance, seed, aux, .. } = *settings;
+        let warnings = self.warnings(settings);
+        let is_consistent = !self.sampling.as_ref().is_some_and(ImportanceSampling::is_suspicious);
+        let Self { p, upper, n_toys, n_failed, is_complete, sampling } = self;
+        let (z, z_error) = significance_of(&p);
+        ToySignificanceResult {
+            poi: PoiBestFit { name, index: poi, bestfit: Some(observed.mu_hat) },
+            q0: observed.value,
+            z_observed: z,
+            z_observed_error: z_error,
+            z_observed_lower: significance(upper).max(0.0),
+            p0_observed: p.value,
+            p0_observed_error: p.error,
+            p0_observed_upper: upper,
+            tail_probability: p,
+            importance_sampling: sampling,
+            nuisance_parameters: "conditional_best_fit",
+            tolerance,
+            aux,
+            seed,
+            n_toys,
+            n_failed,
+            converged: is_complete && is_precise(&p, tolerance) && n_failed == 0 && is_consistent,
+            is_complete,
+            warnings,
+        }
+    }
+
+    fn warnings(&self, settings: &ToySignificanceSettings) -> Vec<String> {
+        let Self { p, upper, n_toys, n_failed, is_complete, sampling } = self;
+        let ToySignificanceSettings { tolerance, max_toys, .. } = *settings;
+        let mut warnings = Vec::new();
+        if !is_complete {
+            warnings.push(format!("interrupted after {n_toys} of at most {max_toys} toys"));
+        }
+        if p.n_extreme == 0 {
+            warnings.push(format!(
+                "no toy of {n_toys} is as extreme as the data, so that only bounds are known: p₀ < {upper:.2e} and Z > {:.2} at 95 % confidence level",
+                significance(*upper).max(0.0)
+            ));
+        } else if *is_complete && !is_precise(p, tolerance) {
+            warnings.push(format!("the relative error of the p-value is above {tolerance} after {n_toys} toys"));
+        }
+        if *n_failed > 0 {
+            warnings
+                .push(format!("the fits of {n_failed} of {n_toys} toys did not converge; the p-value excludes them"));
+        }
+        if let Some(sampling) = sampling.as_ref().filter(|sampling| sampling.is_suspicious()) {
+            warnings.push(format!(
+                "the mean weight of the toys is {:.3} ± {:.3} and should be 1, so that the p-value is wrong; throw toys of the background alone",
+                sampling.mean_weight, sampling.mean_weight_error
+            ));
+        }
+        warnings
+    }
 }
 
 /// Returns whether the error of `p` is small enough.

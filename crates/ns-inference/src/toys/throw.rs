@@ -49,6 +49,8 @@ pub enum Ensemble {
     Search = 7,
     /// Samples of the local significances of a search.
     Field = 8,
+    /// Toys of the background and of signals for importance sampling.
+    Importance = 9,
 }
 
 /// The random numbers of toys, and what is drawn with them.

@@ -16,6 +16,7 @@ mod minima;
 mod rankings;
 mod scans;
 mod toy_coverage;
+mod toy_importance;
 mod toy_intervals;
 mod toy_limits;
 mod toys;

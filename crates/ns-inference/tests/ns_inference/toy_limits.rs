@@ -187,7 +187,7 @@ fn discovery(model: &Model, max_toys: u64) -> ToySignificanceResult {
     let (mut likelihood, options) = (CpuLikelihood::new(model), FitOptions::default());
     let problem = &mut Problem::new(model, &mut likelihood, &options);
     let (poi, aux) = (model.poi().expect("every model here has mu"), AuxTreatment::Fluctuated);
-    let settings = ToySignificanceSettings { poi, tolerance: 0.05, max_toys, seed: 2, aux };
+    let settings = ToySignificanceSettings { poi, tolerance: 0.05, max_toys, seed: 2, aux, importance_sampling: false };
     toy_significance(problem, settings, &threads(2)).expect("the data can be fitted")
 }
 
@@ -210,7 +210,8 @@ fn the_background_is_in_the_range_of_the_parameter() {
     let model = small::model(vec![region("channel", samples, &[9.0])], vec![declared("mu", 1.0, [0.5, 5.0])]);
     let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
     let (poi, aux) = (model.poi().expect("mu"), AuxTreatment::Fluctuated);
-    let settings = ToySignificanceSettings { poi, tolerance: 0.05, max_toys: 100, seed: 2, aux };
+    let settings =
+        ToySignificanceSettings { poi, tolerance: 0.05, max_toys: 100, seed: 2, aux, importance_sampling: false };
     let found = toy_significance(&mut Problem::new(&model, &mut likelihood, &options), settings, &threads(1));
     assert_eq!(found, Err(ToysError::Outside { mu: 0.0, range: [0.5, 5.0] }));
 }

@@ -267,6 +267,11 @@ class ToySignificanceResult(Result):
     q0 : float
         The statistic of the data.
     n_toys, n_failed : int
+    importance_sampling : dict
+        Only with importance sampling: the values of the parameter of interest at which toys were
+        thrown (`thrown_at`), their numbers (`n_toys`), `n_effective`, the `mean_weight`, which is 1
+        but for its `mean_weight_error`, and `n_toys_without`, the number of toys of the background
+        alone with the same error.
     poi : Poi
         `name`, `index` and `bestfit` of the parameter of interest.
     complete, converged : bool
@@ -300,4 +305,6 @@ class ToySignificanceResult(Result):
             ),
         ]
         facts = [("significance of", self.poi.name), ("best fit", best_fit(self.poi.bestfit)), ("toys", str(self.n_toys))]
+        if sampling := self._fields.get("importance_sampling"):
+            facts.append(("as exact as", f"{shown_number(sampling['n_toys_without'], 2)} toys of the background"))
         return View("ToySignificanceResult", facts, [Table(("", "value", "error", "at 95 %"), rows)])
