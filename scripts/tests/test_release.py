@@ -27,6 +27,20 @@ def test_the_page_names_the_files_of_this_version():
     assert set(_found(r"nextstat-([0-9.]+)-x86_64-unknown-linux-musl", "docs/install.md")) == {VERSION}
 
 
+def test_a_package_of_conda_starts_the_command_of_the_wheel():
+    assert _found(r"^      - (nextstat = .+)$", "recipe/recipe.yaml") == ["nextstat = nextstat.__main__:main"]
+    assert "nextstat.__main__:main" in _found(r'^nextstat = "(.+)"$', "bindings/ns-py/pyproject.toml")
+
+
+def test_every_page_says_the_same_of_what_is_read():
+    reads = (
+        "nextstat reads pyhf workspaces, HS3 documents, HistFactory XML with its ROOT files, and data cards of CMS Combine, "
+        "and computes fits, uncertainties, limits, significances, rankings and toys"
+    )
+    for name in ("README.md", "docs/index.md", "bindings/ns-py/README.md", "CITATION.cff", "recipe/recipe.yaml"):
+        assert reads in " ".join((ROOT / name).read_text("utf-8").split()), name
+
+
 def test_no_workflow_publishes_another_name():
     assert _found(r'^name = "(.+)"$', "bindings/ns-py/pyproject.toml") == ["nextstat-rs"]
     workflow = (ROOT / ".github/workflows/wheels.yml").read_text("utf-8")

@@ -357,7 +357,7 @@ def _colours(channels, stack, colors):
     known = dict.fromkeys(sample["sample"] for channel in channels for sample in channel["prefit"]["samples"])
     for name in colors or {}:
         if name not in known and name not in stack.samples:
-            raise ValueError(f"`colors` has no sample `{name}` to colour; choose of {', '.join(known)}")
+            raise ValueError(f"`colors` has no sample `{name}` to colour; choose one of {', '.join(known)}")
     colours = colours_of(known, colors)
     groups = [name for name in stack.samples if name not in colours and name != OTHERS]
     return {OTHERS: GREY, **colours_of([*known, *groups], colors)} if groups else {OTHERS: GREY, **colours}
