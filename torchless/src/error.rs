@@ -1,7 +1,11 @@
 //! Errors, with the file and the field that they are about.
 
+mod histograms;
+
 use std::io;
 use std::path::PathBuf;
+
+pub use histograms::HistogramProblem;
 
 use crate::config::KvShape;
 use crate::preference::BackendPreference;
@@ -214,6 +218,17 @@ pub enum Error {
         /// What is wrong with it.
         problem: InputProblem,
     },
+    /// Histograms of a score that cannot be filled.
+    #[error(transparent)]
+    Histogram(#[from] HistogramProblem),
+    /// One of several variations of events cannot be computed.
+    #[error("variation `{name}`: {source}")]
+    InVariation {
+        /// Its name.
+        name: String,
+        /// Why.
+        source: Box<Error>,
+    },
     /// A setting of the sampler that means nothing.
     #[error("{setting} is {value}, and {expected}")]
     Sampling {
@@ -236,6 +251,8 @@ impl Error {
             Error::NoTokenizer { .. } => Some("give token ids with --tokens, and no --stop"),
             Error::Node { problem, .. } => problem.hint(),
             Error::EncoderInput { problem, .. } => problem.hint(),
+            Error::Histogram(problem) => problem.hint(),
+            Error::InVariation { source, .. } => source.hint(),
             Error::ExactOnly { .. } => Some("leave out --activations, or pass --device cpu"),
             Error::NoBackend { .. }
             | Error::Device(_)

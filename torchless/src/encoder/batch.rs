@@ -57,11 +57,11 @@ impl ScratchPool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self) -> EncoderScratch {
+    pub(super) fn take(&self) -> EncoderScratch {
         self.lock().pop().unwrap_or_default()
     }
 
-    fn give_back(&self, scratch: EncoderScratch) {
+    pub(super) fn give_back(&self, scratch: EncoderScratch) {
         self.lock().push(scratch);
     }
 }
@@ -127,7 +127,7 @@ impl Encoder {
         options: &EncodeOptions,
     ) -> Result<Vec<EncoderOutput>, Error> {
         let events = CheckedEvents::new(&self.graph, events, options)?;
-        let groups = groups(&events, options.events_at_once.max(1));
+        let groups = groups(&events, (0..events.n_events).collect(), options.events_at_once);
         let results: Mutex<Vec<GroupResult>> = Mutex::new(Vec::with_capacity(groups.len()));
         let cost = if groups.len() > 1 { usize::MAX } else { 0 };
         threads.each(
@@ -151,7 +151,8 @@ impl Encoder {
         Ok(if groups.is_empty() { self.outputs_of_no_events() } else { joined.outputs })
     }
 
-    fn encode_group(
+    /// Computes the outputs of a group.
+    pub(super) fn encode_group(
         &self,
         scratch: &mut EncoderScratch,
         events: &CheckedEvents<'_>,
@@ -182,9 +183,10 @@ impl Encoder {
     }
 }
 
-/// Divides events into groups: those of about one length together, the longest first.
-fn groups(events: &CheckedEvents<'_>, at_once: usize) -> Vec<Group> {
-    let mut order: Vec<usize> = (0..events.n_events).collect();
+/// Divides the events of `order` into groups: those of about one length together, the longest
+/// first.
+pub(super) fn groups(events: &CheckedEvents<'_>, mut order: Vec<usize>, at_once: usize) -> Vec<Group> {
+    let at_once = at_once.max(1);
     let Some(lengths) = &events.lengths else {
         return order.chunks(at_once).map(|events| Group { events: events.to_vec(), length: None }).collect();
     };

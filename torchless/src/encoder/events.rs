@@ -321,13 +321,7 @@ impl Rows<'_> {
 
     fn borrow<'a>(&self, values: InputValues<'a>) -> InputValues<'a> {
         let first = self.events.first().copied().unwrap_or(0) * self.per_event;
-        let places = first..first + self.events.len() * self.per_event;
-        match values {
-            InputValues::F32(values) => InputValues::F32(&values[places]),
-            InputValues::F64(values) => InputValues::F64(&values[places]),
-            InputValues::I64(values) => InputValues::I64(&values[places]),
-            InputValues::Bool(values) => InputValues::Bool(&values[places]),
-        }
+        values.part(first..first + self.events.len() * self.per_event)
     }
 
     fn of<T: Copy>(&self, values: &[T]) -> Vec<T> {

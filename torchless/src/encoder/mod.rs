@@ -13,6 +13,7 @@ mod batch;
 mod events;
 mod fuse;
 mod graph;
+mod histograms;
 mod kernels;
 mod lower;
 mod onnx;
@@ -29,6 +30,10 @@ use std::sync::Arc;
 pub use batch::{EncodeOptions, ScratchPool};
 pub use graph::Dimension;
 use graph::{Graph, Op, Port};
+pub use histograms::{
+    ClassFraction, EventWeights, FillOptions, Flow, Score, ScoreHistogram, ScoreHistograms, ScoreTransform, Variation,
+    WeightedEvents,
+};
 pub use onnx::read_tensor;
 pub use plan::EncoderPrecision;
 pub use ragged::{Column, EncoderEvents, Offsets, RaggedInput};

@@ -5,6 +5,8 @@
 //! are; those of a group of events are gathered, with zeros behind shorter ones, when the group is
 //! computed.
 
+use std::ops::Range;
+
 use super::graph::{Dimension, Port};
 use super::run::InputValues;
 use super::tensor::Kind;
@@ -74,7 +76,17 @@ impl<'a> Column<'a> {
     }
 }
 
-impl Offsets<'_> {
+impl<'a> Offsets<'a> {
+    /// Returns the offsets of some events.
+    pub(super) fn part(self, events: Range<usize>) -> Offsets<'a> {
+        let places = events.start..events.end + 1;
+        match self {
+            Offsets::I32(offsets) => Offsets::I32(&offsets[places]),
+            Offsets::U32(offsets) => Offsets::U32(&offsets[places]),
+            Offsets::I64(offsets) => Offsets::I64(&offsets[places]),
+        }
+    }
+
     /// Returns the number of offsets, one more than there are events.
     pub fn len(&self) -> usize {
         match self {

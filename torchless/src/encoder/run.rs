@@ -1,5 +1,6 @@
 //! Runs a model: checks inputs, finds or makes the plan for their shapes, and follows its steps.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::Encoder;
@@ -48,6 +49,16 @@ impl InputValues<'_> {
     /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Returns some of them.
+    pub(super) fn part(self, places: Range<usize>) -> Self {
+        match self {
+            InputValues::F32(values) => InputValues::F32(&values[places]),
+            InputValues::F64(values) => InputValues::F64(&values[places]),
+            InputValues::I64(values) => InputValues::I64(&values[places]),
+            InputValues::Bool(values) => InputValues::Bool(&values[places]),
+        }
     }
 
     pub(super) fn fits(&self, kind: Kind) -> bool {

@@ -1,5 +1,6 @@
 //! Encoders: models that other programs made, and what they compute for them.
 
+mod histograms;
 mod hostile;
 mod models;
 mod node_tests;
