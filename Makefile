@@ -79,10 +79,11 @@ test-python: ## build the wheel, install it into a clean .venv, and run the Pyth
 	@[ -x $(HEPDATA_VALIDATE) ] || { $(PYTHON) -m venv $(HEPDATA_VENV) && $(HEPDATA_VENV)/bin/python -m pip install --quiet --disable-pip-version-check hepdata-validator==0.3.6; } || echo "warning: HEPData's validator could not be installed; the tests that need it are skipped"
 	HEPDATA_VALIDATE=$$([ -x $(HEPDATA_VALIDATE) ] && echo $(HEPDATA_VALIDATE)) $(PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --build --venv $(VENV) --extras $(TEST_EXTRAS)
 
-# An environment of its own: neither package needs the other.
+# An environment of its own: neither package needs the other. Tests of both run if there is a wheel
+# of nextstat, which `make test-python` builds.
 TORCHLESS_VENV ?= .venv-torchless
 test-torchless-py: ## build the wheel of torchless, install it into a clean environment, and run its tests there
-	$(PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --build --package bindings/torchless-py --venv $(TORCHLESS_VENV)
+	$(PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --build --package bindings/torchless-py --beside bindings/ns-py --venv $(TORCHLESS_VENV)
 
 # After the wheel is built: `make -j` must not look for it earlier.
 test-torch: test-python ## run the tests of gradients with the PyTorch of TORCH_PYTHON, and that wheel; skipped where it has none

@@ -1,8 +1,8 @@
 """Install the Python package's wheel into a clean environment, and run its tests there.
 
 python scripts/test_wheel.py FOLDER [--build] [--venv .venv] [--extras test,plot]
-[--package bindings/torchless-py] [--requirements FILE] [--no-tests] [--tests FOLDER]
-[-- PYTEST ARGUMENTS]
+[--package bindings/torchless-py] [--beside bindings/ns-py] [--requirements FILE] [--no-tests]
+[--tests FOLDER] [-- PYTEST ARGUMENTS]
 
 python scripts/test_wheel.py FOLDER --system-packages [--venv .venv] [--tests FOLDER]
 
@@ -27,10 +27,19 @@ PACKAGE = ROOT / "bindings/ns-py"
 WHEELS = {"ns-py": "nextstat_rs", "torchless-py": "torchless"}
 
 
+def newest_wheel(folder, package):
+    """Returns the newest wheel of a package for this machine, or None."""
+    # `dist` has wheels for other processors, too.
+    wheels = folder.glob(f"{WHEELS[package.resolve().name]}-*{platform.machine().lower()}.whl")
+    newest = max(wheels, key=lambda path: path.stat().st_mtime, default=None)
+    return None if newest is None else str(newest.resolve())
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("folder", type=Path, help="where the wheel is")
     parser.add_argument("--package", type=Path, default=PACKAGE, help="the folder of the package (default: bindings/ns-py)")
+    parser.add_argument("--beside", type=Path, help="another package, whose newest wheel in FOLDER is installed as well if there is one")
     parser.add_argument("--build", action="store_true", help="build the wheel first")
     parser.add_argument("--no-tests", action="store_true", help="only install it")
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv-wheel", help="the environment, made anew")
@@ -56,14 +65,16 @@ def main():
         features = "" if arguments.no_tests or os.name == "nt" else " --features tests"
         environment = {**os.environ, "MATURIN_PEP517_ARGS": os.environ.get("MATURIN_PEP517_ARGS", "--locked") + profile + features}
         subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", arguments.folder, package], check=True, env=environment)
-    # `dist` has wheels for other processors, too.
-    machine = platform.machine().lower()
-    wheels = sorted(arguments.folder.glob(f"{WHEELS[package.name]}-*{machine}.whl"), key=lambda path: path.stat().st_mtime)
-    if not wheels:
-        sys.exit(f"error: no wheel for {machine} in `{arguments.folder}`")
-    wheel = str(wheels[-1].resolve())
+    wheel = newest_wheel(arguments.folder, package)
+    if wheel is None:
+        sys.exit(f"error: no wheel for {platform.machine().lower()} in `{arguments.folder}`")
     extras = f"[{arguments.extras}]" if arguments.extras else ""
     wanted = [wheel, "pytest>=8"] if arguments.system_packages else [f"{wheel}{extras}"]
+    beside = None if arguments.beside is None else newest_wheel(arguments.folder, arguments.beside)
+    if beside is not None:
+        wanted.append(beside)
+    elif arguments.beside is not None:
+        print(f"note: there is no wheel of {arguments.beside} in `{arguments.folder}`: tests of both packages are skipped")
     # Most of what the extras bring is never imported by the tests: Python compiles what is.
     compiled = [] if arguments.no_tests else ["--no-compile"]
     if arguments.requirements is not None:

@@ -8,19 +8,19 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use torchless::Threads;
 use torchless::encoder::{
-    Dimension, EncodeOptions, Encoder, EncoderEvents, EncoderInput, EncoderOptions, EncoderPort, EncoderPrecision,
-    FixedInput, RaggedInput, ScratchPool,
+    Dimension, EncodeOptions, Encoder, EncoderEvents, EncoderOptions, EncoderPort, EncoderPrecision, FixedInput,
+    ScratchPool,
 };
 
-use crate::arrays::{self, Array};
-use crate::error;
+use crate::inputs::{GivenDense, GivenRagged, InputArrays};
+use crate::{arrays, error};
 
 /// A model.
 #[pyclass(module = "torchless._torchless", frozen)]
 pub(crate) struct RawEncoder {
-    encoder: Encoder,
+    pub(crate) encoder: Encoder,
     /// Each call takes a scratch of its own.
-    scratches: ScratchPool,
+    pub(crate) scratches: ScratchPool,
     threads: Mutex<Option<KnownThreads>>,
 }
 
@@ -31,9 +31,6 @@ struct KnownThreads {
     process: u32,
     threads: Threads,
 }
-
-/// A ragged input as Python gives it: its name, offsets and arrays of columns.
-type GivenRagged<'py> = (String, Bound<'py, PyAny>, Vec<Bound<'py, PyAny>>);
 
 #[pymethods]
 impl RawEncoder {
@@ -63,33 +60,18 @@ impl RawEncoder {
         ports(py, self.encoder.outputs())
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "what Python passes is made for the call")]
     fn encode<'py>(
         &self,
         py: Python<'py>,
-        dense: Vec<(String, Bound<'py, PyAny>)>,
+        dense: Vec<GivenDense<'py>>,
         ragged: Vec<GivenRagged<'py>>,
         mask: Option<String>,
         events_at_once: usize,
         threads: usize,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let read = |(name, array): &(String, Bound<'py, PyAny>)| Array::new(name, array);
-        let arrays = dense.iter().map(read).collect::<PyResult<Vec<_>>>()?;
-        let given = dense
-            .iter()
-            .zip(&arrays)
-            .map(|((name, _), array)| Ok(EncoderInput { name, shape: array.shape(), values: array.values(py, name)? }));
-        let dense = given.collect::<PyResult<Vec<_>>>()?;
-        let parts = ragged.iter().map(RaggedArrays::new).collect::<PyResult<Vec<_>>>()?;
-        let columns = parts.iter().map(|parts| {
-            let columns = parts.columns.iter().map(|array| array.columns(py, parts.name));
-            Ok(columns.collect::<PyResult<Vec<_>>>()?.concat())
-        });
-        let columns = columns.collect::<PyResult<Vec<_>>>()?;
-        let given = parts.iter().zip(&columns).map(|(parts, columns)| {
-            Ok(RaggedInput { name: parts.name, offsets: parts.offsets.offsets(py, parts.name)?, columns })
-        });
-        let ragged = given.collect::<PyResult<Vec<_>>>()?;
+        let arrays = InputArrays::new(dense, ragged)?;
+        let columns = arrays.columns(py)?;
+        let (dense, ragged) = (arrays.dense(py)?, arrays.ragged(py, &columns)?);
         let options = EncodeOptions { events_at_once, mask };
         let events = EncoderEvents { dense: &dense, ragged: &ragged };
         let outputs = py.detach(|| {
@@ -107,7 +89,7 @@ impl RawEncoder {
 
 impl RawEncoder {
     /// Returns threads, those of the last call if it asked for as many.
-    fn threads(&self, asked: usize) -> Threads {
+    pub(crate) fn threads(&self, asked: usize) -> Threads {
         if asked == 1 {
             return Threads::new(1);
         }
@@ -124,20 +106,6 @@ impl RawEncoder {
             std::mem::forget(last);
         }
         threads
-    }
-}
-
-/// A ragged input whose arrays are read.
-struct RaggedArrays<'a, 'py> {
-    name: &'a str,
-    offsets: Array<'py>,
-    columns: Vec<Array<'py>>,
-}
-
-impl<'a, 'py> RaggedArrays<'a, 'py> {
-    fn new((name, offsets, columns): &'a GivenRagged<'py>) -> PyResult<Self> {
-        let columns = columns.iter().map(|array| Array::new(name, array)).collect::<PyResult<Vec<_>>>()?;
-        Ok(RaggedArrays { name, offsets: Array::new(name, offsets)?, columns })
     }
 }
 

@@ -51,6 +51,25 @@ fn with_hint(py: Python<'_>, error: PyErr, hint: Option<&str>) -> PyErr {
     }
 }
 
+/// Returns an error of arrays with the variation that they belong to.
+pub(crate) fn in_variation(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<InputError>(py) {
+        return error;
+    }
+    let value = error.value(py);
+    let hint: Option<String> = value.getattr("hint").and_then(|hint| hint.extract()).unwrap_or_default();
+    input_error(py, format!("variation `{}`: {value}", ns_terminal::escape(name)), hint.as_deref())
+}
+
+/// Returns whether an error is about what was given with a model, and not about the model.
+fn is_of_inputs(error: &torchless::Error) -> bool {
+    match error {
+        torchless::Error::EncoderInput { .. } | torchless::Error::Histogram(_) => true,
+        torchless::Error::InVariation { source, .. } => is_of_inputs(source),
+        _ => false,
+    }
+}
+
 /// Returns an error of the library as the exception of its kind.
 pub(crate) fn library(py: Python<'_>, error: &torchless::Error) -> PyErr {
     let mut message = error.to_string();
@@ -65,7 +84,7 @@ pub(crate) fn library(py: Python<'_>, error: &torchless::Error) -> PyErr {
             message.push_str(&format!(": {source}"));
             PyOSError::new_err(message)
         }
-        torchless::Error::EncoderInput { .. } => InputError::new_err(message),
+        error if is_of_inputs(error) => InputError::new_err(message),
         _ => ModelError::new_err(message),
     };
     with_hint(py, made, error.hint().map(|hint| hint.replace("`torchless info`", "`Encoder.inputs`")).as_deref())

@@ -1,4 +1,5 @@
-//! The extension module of the Python package: a model, and errors as exceptions.
+//! The extension module of the Python package: a model, histograms of its score, and errors as
+//! exceptions.
 //!
 //! `Encoder` in Python prepares arrays; here they are read where they are, with the interpreter's
 //! lock released.
@@ -6,6 +7,8 @@
 mod arrays;
 mod encoder;
 mod error;
+mod histograms;
+mod inputs;
 
 use pyo3::prelude::*;
 
@@ -13,5 +16,6 @@ use pyo3::prelude::*;
 fn _torchless(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<encoder::RawEncoder>()?;
+    module.add_class::<histograms::RawHistograms>()?;
     error::register(module)
 }

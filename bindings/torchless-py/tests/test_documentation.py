@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torchless
 from conftest import ROOT
-from torchless import _encoder, _ragged, _torchless
+from torchless import _encoder, _histograms, _ragged, _torchless
 
 PAGES = (ROOT / "torchless/docs/python.md", ROOT / "bindings/torchless-py/README.md")
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -34,7 +34,7 @@ def test_page(page, examples_folder):
     assert n_compared > 0
 
 
-@pytest.mark.parametrize("module", [_encoder, _ragged], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [_encoder, _histograms, _ragged], ids=lambda module: module.__name__)
 def test_docstrings(module, examples_folder):
     found = doctest.testmod(module)
     assert found.attempted > 0 and found.failed == 0
@@ -44,9 +44,9 @@ def test_the_stub_names_what_the_module_has():
     stub = ast.parse(Path(torchless.__file__).with_name("_torchless.pyi").read_text("utf-8"))
     written = {node.name for node in stub.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
     assert written | {"__version__"} == {name for name in vars(_torchless) if not name.startswith("__") or name == "__version__"}
-    (raw,) = (node for node in stub.body if getattr(node, "name", "") == "RawEncoder")
-    methods = {node.name for node in raw.body if isinstance(node, ast.FunctionDef)} - {"__new__"}
-    assert methods == {name for name in vars(_torchless.RawEncoder) if not name.startswith("_")}
+    for raw in (node for node in stub.body if getattr(node, "name", "").startswith("Raw")):
+        methods = {node.name for node in raw.body if isinstance(node, ast.FunctionDef)} - {"__new__"}
+        assert methods == {name for name in vars(getattr(_torchless, raw.name)) if not name.startswith("_")}
 
 
 def test_everything_public_has_documentation():

@@ -87,14 +87,14 @@ def test_awkward_arrays_have_the_bits_of_padded_ones(jets):
 
 def test_awkward_arrays_are_not_copied(jets):
     ak = pytest.importorskip("awkward")
-    from torchless._encoder import _usable
+    from torchless._encoder import usable
     from torchless._ragged import of_awkward
 
     _, _, rows, counts = jets
     v = np.ascontiguousarray(rows["v"])
     events = ak.Array(ak.contents.ListOffsetArray(ak.index.Index64(offsets_of(counts)), ak.contents.NumpyArray(v)))
     taken = of_awkward("v", events)
-    assert np.shares_memory(_usable("v", taken.columns()[0], (np.float64, np.float32)), v)
+    assert np.shares_memory(usable("v", taken.columns()[0], (np.float64, np.float32)), v)
     columns = [np.ascontiguousarray(column) for column in v.T]
     record = ak.contents.RecordArray([ak.contents.NumpyArray(column) for column in columns], ["px", "py", "pz", "energy"])
     events = ak.Array(ak.contents.ListOffsetArray(ak.index.Index32(offsets_of(counts, np.int32)), record))

@@ -142,16 +142,7 @@ class Encoder:
         >>> model.encode({"ids": ids}, mask="mask")["logits"].shape
         (3, 2)
         """
-        dense, ragged = [], []
-        kinds = {port.name: port.elements for port in self._inputs}
-        for name, array in inputs.items():
-            types = _TYPES.get(kinds.get(name, ""), ())
-            given = of_awkward(name, array) if is_awkward(array) else array
-            if isinstance(given, Ragged):
-                columns = [_usable(name, column, types) for column in given.columns()]
-                ragged.append((name, _offsets(name, given.offsets), columns))
-            else:
-                dense.append((name, _usable(name, np.asanyarray(given), types)))
+        dense, ragged = given_inputs(self, inputs)
         return self._raw.encode(dense, ragged, mask, events_at_once, threads)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -160,6 +151,22 @@ class Encoder:
     def __repr__(self) -> str:
         names = ", ".join(port.name for port in self._inputs), ", ".join(port.name for port in self._outputs)
         return f"Encoder({self._path!r}: {names[0]} -> {names[1]})"
+
+
+def given_inputs(model: Encoder, inputs: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+    """Returns inputs as the extension module reads them: names with arrays, and ragged ones with
+    offsets and columns."""
+    dense, ragged = [], []
+    kinds = {port.name: port.elements for port in model.inputs}
+    for name, array in inputs.items():
+        types = _TYPES.get(kinds.get(name, ""), ())
+        given = of_awkward(name, array) if is_awkward(array) else array
+        if isinstance(given, Ragged):
+            columns = [usable(name, column, types) for column in given.columns()]
+            ragged.append((name, _offsets(name, given.offsets), columns))
+        else:
+            dense.append((name, usable(name, np.asanyarray(given), types)))
+    return dense, ragged
 
 
 def _open(path: str, precision: str, fixed: Mapping[str, ArrayLike]) -> Encoder:
@@ -178,10 +185,10 @@ def _fixed_input(name: str, array: ArrayLike) -> NDArray[Any]:
     # Integers from 2^53 on are not all numbers of double precision, although the cast is "safe".
     if copy is None or (given.dtype.kind in "iu" and (np.abs(copy) >= 2.0**53).any()):
         raise input_error(f"input `{name}`: numbers of {given.dtype} are not all numbers of double precision", None)
-    return _usable(name, copy, ())
+    return usable(name, copy, ())
 
 
-def _usable(name: str, array: NDArray[Any], types: tuple[Any, ...]) -> NDArray[Any]:
+def usable(name: str, array: NDArray[Any], types: tuple[Any, ...]) -> NDArray[Any]:
     """Returns the array itself if it can be read as it is, else a copy with the same numbers."""
     if isinstance(array, np.ma.MaskedArray):
         if np.ma.is_masked(array):
@@ -198,4 +205,4 @@ def _offsets(name: str, offsets: ArrayLike) -> NDArray[Any]:
     if array.ndim != 1 or not np.can_cast(array.dtype, np.int64, "safe"):
         raise input_error(f"input `{name}`: its offsets are an array {list(array.shape)} of {array.dtype}", "offsets are integers that int64 has, in one axis")
     types = (np.int64, np.int32, np.uint32)
-    return _usable(name, array, types)
+    return usable(name, array, types)

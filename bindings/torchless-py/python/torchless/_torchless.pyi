@@ -1,8 +1,10 @@
-"""The extension module: a model, and exceptions. `Encoder` prepares what it is given."""
+"""The extension module: a model, histograms, and exceptions. `Encoder` and `ScoreHistograms`
+prepare what they are given."""
 
 from collections.abc import Sequence
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
+import numpy as np
 from numpy.typing import NDArray
 
 __version__: str
@@ -38,6 +40,33 @@ class RawEncoder:
         threads: int,
     ) -> dict[str, NDArray[Any]]:
         """Returns the outputs. Ragged inputs are a name, offsets, and arrays of columns."""
+
+_Dense: TypeAlias = tuple[str, NDArray[Any]]
+_Ragged: TypeAlias = tuple[str, NDArray[Any], Sequence[NDArray[Any]]]
+_Events: TypeAlias = tuple[Sequence[_Dense], Sequence[_Ragged], NDArray[Any] | None]
+
+@final
+class RawHistograms:
+    """Histograms of a score."""
+
+    def __new__(cls, edges: Sequence[float], score: tuple[str | None, int, str, Sequence[tuple[int, float]]], merge: bool) -> RawHistograms: ...
+    def fill(
+        self,
+        model: RawEncoder,
+        events: _Events,
+        variations: Sequence[tuple[str, _Events]],
+        options: tuple[str | None, int, int, int],
+    ) -> None:
+        """Adds events; those of a variation are what it has of its own. Options are the mask,
+        events at once, events of a chunk, and threads."""
+
+    def names(self) -> list[str]:
+        """Returns the names of the variations."""
+
+    def histogram(
+        self, variation: str | None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], Sequence[float], Sequence[float]] | None:
+        """Returns sums of weights and of squares in the bins, and both below and above them."""
 
 def input_error(message: str, hint: str | None) -> InputError:
     """Returns an error with its hint."""

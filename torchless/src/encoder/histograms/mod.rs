@@ -160,9 +160,9 @@ impl ScoreHistograms {
     ///
     /// # Errors
     ///
-    /// Those of [`Encoder::encode_events`]; a score of an output or a column that the model does not
-    /// have; weights that are not finite, or not as many as events; a score that is NaN of an event
-    /// whose weight is not 0. The error of a variation has its name.
+    /// Those of [`Encoder::encode_events`]; a score of an output or a column that the model does
+    /// not have; weights that are not finite, or not as many as events; a score that is NaN of an
+    /// event whose weight is not 0. The error of a variation has its name.
     pub fn fill(
         &mut self,
         encoder: &Encoder,
