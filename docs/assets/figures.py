@@ -1,5 +1,5 @@
-"""Draws the figures of the front page, of two tutorials and of the pages on figures and on building
-workspaces, from the examples.
+"""Draws the figures of the front page, of two tutorials and of the pages on figures, on building
+workspaces and on the scores of torchless, from the examples.
 
     python docs/assets/figures.py    # with the extras `plot` and `build`, and hist
 """
@@ -110,9 +110,24 @@ def analysis():
         save(figure, "analysis-results")
 
 
+def tagger():
+    """Scores of a million jets and a limit, by both packages; minutes."""
+    try:
+        import torchless
+    except ImportError:
+        print("note: tagger-limit.svg is not drawn: the package torchless is not installed")
+        return
+    print(f"torchless {torchless.__version__}: tagger-limit.svg")
+    folder = os.getcwd()
+    os.chdir(ROOT / "examples/tagger")
+    runpy.run_path("limit.py")["main"](["--figure", str(ASSETS / "tagger-limit.svg")])
+    os.chdir(folder)
+
+
 if __name__ == "__main__":
     front()
     tutorial()
     page_of_figures()
     build()
     analysis()
+    tagger()

@@ -6,6 +6,7 @@ import contextlib
 import doctest
 import io
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,32 @@ from conftest import ROOT
 from torchless import _encoder, _histograms, _ragged, _torchless
 
 PAGES = (ROOT / "torchless/docs/python.md", ROOT / "bindings/torchless-py/README.md")
+EVENTS_TO_LIMIT = ROOT / "torchless/docs/histograms.md"
+TAGGER = ROOT / "examples/tagger"
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_page(page, examples_folder):
-    """Blocks of Python share their names; a block of text right after one is what it prints."""
+    """Its blocks run."""
     pytest.importorskip("awkward")
+    run_page(page)
+
+
+def test_page_from_events_to_a_limit(examples_folder, monkeypatch):
+    """With the tagger of the examples; what the page quotes of its script is what is there."""
+    pytest.importorskip("nextstat")
+    for path in TAGGER.iterdir():
+        if path.is_file():
+            shutil.copy(path, examples_folder)
+    monkeypatch.syspath_prepend(str(examples_folder))
+    run_page(EVENTS_TO_LIMIT)
+    quoted = re.findall(r"^```py\n(.*?)^```$", EVENTS_TO_LIMIT.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    assert quoted and all(block in (TAGGER / "limit.py").read_text("utf-8") for block in quoted)
+
+
+def run_page(page):
+    """Blocks of Python share their names; a block of text right after one is what it prints."""
     names, printed, n_compared = {"__name__": "__main__"}, "", 0
     for kind, block in BLOCK.findall(page.read_text("utf-8")):
         if kind == "python":
