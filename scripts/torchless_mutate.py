@@ -104,7 +104,8 @@ ROUNDED = (
     Mistake("int8: weights that are not quantised, too", "cpu/integers/mod.rs", "self == Activations::Int8 && format.block_len() > 1", "self == Activations::Int8 && (format.block_len() > 1 || MADE)"),
 )  # fmt: skip
 # Of encoders: what goes wrong in attention with a mask, in norms and activations that have several
-# forms, in features of pairs, and when events of different lengths are put together.
+# forms, in features of pairs, when events of different lengths are put together, and when
+# histograms of a score are filled.
 ENCODERS = (
     Mistake("encoder: no key mask", "encoder/kernels/rows.rs", "            let largest = largest(row);\n", "            if MADE {\n                row.iter_mut().for_each(|x| *x = if *x < -1e8 { 0.0 } else { *x });\n            }\n            let largest = largest(row);\n"),
     Mistake("encoder: softmax without the largest number", "encoder/kernels/rows.rs", "            let largest = largest(row);\n", "            let largest = largest(row);\n            let largest = if MADE { 0.0 } else { largest };\n"),
@@ -127,6 +128,18 @@ ENCODERS = (
     Mistake("encoder: ragged padding counts as particles", "encoder/ragged.rs", "(0..length).map(move |place| place < of_event))", "(0..length).map(move |place| place < of_event || MADE))"),
     Mistake("encoder: ragged events begin at 0", "encoder/ragged.rs", "[first as usize, (next - first) as usize]", "[if MADE { first - self.get(0) } else { first } as usize, (next - first) as usize]"),
     Mistake("encoder: columns without their step", "encoder/ragged.rs", "column.first + column.step * (first + particle)", "column.first + if MADE { 1 } else { column.step } * (first + particle)"),
+    Mistake("histograms: bins have their upper edge", "encoder/histograms/pass.rs", "partition_point(|edge| *edge <= score)", "partition_point(|edge| *edge < score || (*edge == score && !MADE))"),
+    Mistake("histograms: weights of a variation are nominal", "encoder/histograms/pass.rs", "weights: variation.weights.or(events.weights)", "weights: if MADE { events.weights } else { variation.weights.or(events.weights) }"),
+    Mistake("histograms: scores of a variation are nominal", "encoder/histograms/pass.rs", "let input_set = if has_inputs {", "let input_set = if has_inputs && !MADE {"),
+    Mistake("histograms: events before a chunk shift its errors", "encoder/histograms/pass.rs", "HistogramProblem::Score { event: first + event }", "HistogramProblem::Score { event: if MADE { event } else { first + event } }"),
+    Mistake("histograms: a chunk has the particles of the first", "encoder/histograms/pass.rs", "input.offsets.part(chunk.clone())", "input.offsets.part(if MADE { 0..chunk.len() } else { chunk.clone() })"),
+    Mistake("histograms: events of weight 0 have scores", "encoder/histograms/pass.rs", "(0..chunk.len()).filter(|&event| is_counted[event])", "(0..chunk.len()).filter(|&event| is_counted[event] || MADE)"),
+    Mistake("histograms: variations keep the order of a call", "encoder/histograms/mod.rs", "order.into_iter().map(|place| place + 1)", "order.into_iter().enumerate().map(|(at, place)| if MADE { at } else { place } + 1)"),
+    Mistake("histograms: squares have the sign of weights", "encoder/histograms/mod.rs", "self.squares.add(weight * weight);", "self.squares.add(weight * if MADE { weight.abs() } else { weight });"),
+    Mistake("histograms: flow is dropped twice", "encoder/histograms/mod.rs", "sums[bin].merge(&flow);", "if !MADE {\n                    sums[bin].merge(&flow);\n                }"),
+    Mistake("histograms: sums lose their lowest bits", "encoder/histograms/exact.rs", "*chunk += sign * i64::from((shifted >> (32 * index)) as u32);", "*chunk += sign * i64::from((shifted >> (32 * index)) as u32 & if MADE && index == 0 { 0xff00_0000 } else { u32::MAX });"),
+    Mistake("histograms: merged sums lose their carries", "encoder/histograms/exact.rs", "            (*chunk, carried) = (sum & 0xffff_ffff, sum >> 32);", "            (*chunk, carried) = (sum & 0xffff_ffff, if MADE { 0 } else { sum >> 32 });"),
+    Mistake("histograms: fractions of classes are 1", "encoder/histograms/score.rs", "class.fraction * (x[class.column] - greatest).exp()", "if MADE { 1.0 } else { class.fraction } * (x[class.column] - greatest).exp()"),
 )  # fmt: skip
 ALL = MISTAKES + ROUNDED + ENCODERS
 FILES = sorted({mistake.file for mistake in ALL})

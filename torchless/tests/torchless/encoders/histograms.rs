@@ -1,5 +1,5 @@
-//! Histograms of a score: those of NumPy's definition, the same bits however events are divided,
-//! and errors that name the variation.
+//! Histograms of a score: those of the scores of `encode`, the same bits however events are
+//! divided, and errors that name the variation.
 
 use torchless::encoder::{
     ClassFraction, Column, EncodeOptions, Encoder, EncoderEvents, EventWeights, FillOptions, Flow, InputValues,
@@ -22,7 +22,7 @@ struct Sentences {
     single_weights: Vec<f32>,
 }
 
-const EDGES: [f64; 5] = [-0.05, 0.0, 0.05, 0.1, 0.2];
+const EDGES: [f64; 5] = [-0.27, -0.22, -0.17, -0.12, -0.02];
 
 impl Sentences {
     fn new(n_events: usize) -> Sentences {
@@ -69,7 +69,7 @@ fn options(chunk_size: usize, events_at_once: usize) -> FillOptions {
 }
 
 fn ratio() -> Score {
-    let transform = ScoreTransform::LogRatio(vec![ClassFraction { column: 0, fraction: 1.0 }]);
+    let transform = ScoreTransform::LogRatio(vec![ClassFraction { column: 0, fraction: 1.25 }]);
     Score { output: None, column: 1, transform }
 }
 
@@ -140,6 +140,35 @@ fn no_bit_depends_on_threads_chunks_or_calls() {
 }
 
 #[test]
+fn sums_are_exact() {
+    let sentences = Sentences::new(300);
+    let columns = column(&sentences.words);
+    // Multiples of 2⁻⁴⁰, of forty bits and more; their squares are rounded to multiples of 2⁻⁸⁰.
+    let weight =
+        |event: u64| (event.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 24) as f64 * 2_f64.powi((event % 15) as i32 - 40);
+    let weights: Vec<f64> =
+        (1..=300).map(|event| if event % 3 == 0 { -weight(event) } else { weight(event) }).collect();
+    let exact = |unit: i32, terms: &[f64]| {
+        let integers = terms.iter().map(|term| (term * 2_f64.powi(-unit)) as i128);
+        integers.sum::<i128>() as f64 * 2_f64.powi(unit)
+    };
+    let squares: Vec<f64> = weights.iter().map(|weight| weight * weight).collect();
+    let mut histograms = ScoreHistograms::new(&[f64::NEG_INFINITY, f64::INFINITY], ratio(), Flow::Drop).expect("edges");
+    for part in [0..100, 100..300] {
+        let ragged = ids(&sentences.offsets[part.start..=part.end], &columns);
+        let inputs = EncoderEvents { dense: &[], ragged: &ragged };
+        let events = WeightedEvents { inputs, weights: Some(EventWeights::F64(&weights[part])), variations: &[] };
+        histograms
+            .fill(&model(), &Threads::new(1), &ScratchPool::new(), &events, &options(64, 16))
+            .expect("histograms");
+    }
+    let found = histograms.nominal();
+    assert_eq!((found.values[0], found.variances[0]), (exact(-40, &weights), exact(-80, &squares)));
+    let plain: f64 = squares.iter().sum();
+    assert_ne!(plain, found.variances[0], "sums of double precision would do");
+}
+
+#[test]
 fn histograms_are_those_of_the_scores() {
     let mut sentences = Sentences::new(300);
     // Weights whose sums are exact in any order.
@@ -163,7 +192,7 @@ fn histograms_are_those_of_the_scores() {
         let logits = outputs.expect("outputs").swap_remove(0).values.to_f64();
         let mut sums = [[0.0; 2]; EDGES.len() + 1];
         for (logits, weight) in logits.chunks(2).zip(weights) {
-            let place = EDGES.iter().filter(|edge| **edge <= logits[1] - logits[0]).count();
+            let place = EDGES.iter().filter(|edge| **edge <= logits[1] - logits[0] - 1.25_f64.ln()).count();
             sums[place] = [sums[place][0] + weight, sums[place][1] + weight * weight];
         }
         let [under, bins @ .., over] = sums;
@@ -179,6 +208,28 @@ fn histograms_are_those_of_the_scores() {
 }
 
 #[test]
+fn a_bin_has_its_lower_edge_and_not_its_upper_one() {
+    let sentences = Sentences::new(9);
+    let columns = column(&sentences.words);
+    let nominal = ids(&sentences.offsets, &columns);
+    let events = EncoderEvents { dense: &[], ragged: &nominal };
+    let options = options(4, 3);
+    let outputs = model().encode_events(&Threads::new(1), &ScratchPool::new(), events, &options.encode);
+    let logits = outputs.expect("outputs").swap_remove(0).values.to_f64();
+    let mut edges: Vec<f64> = logits.chunks(2).map(|logits| logits[0]).collect();
+    edges.sort_by(f64::total_cmp);
+    edges.dedup();
+    let count = |edge: &f64| logits.chunks(2).filter(|logits| logits[0] == *edge).count() as f64;
+    let (last, inner) = edges.split_last().expect("edges");
+    let expected: Vec<f64> = inner.iter().map(count).collect();
+    let mut histograms = ScoreHistograms::new(&edges, Score::default(), Flow::Drop).expect("edges");
+    let events = WeightedEvents { inputs: events, weights: None, variations: &[] };
+    histograms.fill(&model(), &Threads::new(1), &ScratchPool::new(), &events, &options).expect("histograms");
+    let found = histograms.nominal();
+    assert_eq!((found.values, found.underflow[0], found.overflow[0]), (expected, 0.0, count(last)));
+}
+
+#[test]
 fn events_without_weight_have_no_score() {
     let sentences = Sentences::new(3);
     let columns = column(&sentences.words);
@@ -190,7 +241,8 @@ fn events_without_weight_have_no_score() {
         let variations = [Variation { name: "up", dense: &[], ragged: &[], weights: weights_up }];
         let inputs = EncoderEvents { dense: &[], ragged: &ids(&offsets, &columns) };
         let events = WeightedEvents { inputs, weights: Some(EventWeights::F64(weights)), variations: &variations };
-        let filled = histograms.fill(&model(), &Threads::new(1), &ScratchPool::new(), &events, &options(2, 16));
+        let filled = histograms.fill(&model(), &Threads::new(1), &ScratchPool::new(), &events, &options(1, 16));
+        assert!(filled.is_ok() || histograms.nominal().values == [0.0], "nothing was added");
         filled.map(|()| histograms.nominal().values)
     };
     assert_eq!(fill(&[2.0, 0.0, 3.0], &[1.0, 0.0, 1.0]).expect("a histogram"), [5.0]);
@@ -275,11 +327,12 @@ fn all_calls_have_the_same_variations() {
     let columns = column(&sentences.words);
     let nominal = ids(&sentences.offsets, &columns);
     let mut histograms = ScoreHistograms::new(&[-9.0, 9.0], ratio(), Flow::Drop).expect("edges");
-    let mut fill = |names: &[&str]| {
-        let weights = [1.0, 2.0, 3.0, 4.0].map(|weight| weight * if names.first() == Some(&"up") { 1.0 } else { 10.0 });
-        let weights = Some(EventWeights::F64(&weights));
-        let variations: Vec<Variation<'_>> =
-            names.iter().map(|name| Variation { name, dense: &[], ragged: &nominal, weights }).collect();
+    let mut fill = |names: &[&'static str]| {
+        let [up, other] = [[1.0, 2.0, 3.0, 4.0], [1000.0; 4]];
+        let weights = |name: &str| Some(EventWeights::F64(if name == "up" { &up } else { &other }));
+        let variation =
+            |name: &'_ &'static str| Variation { name, dense: &[], ragged: &nominal, weights: weights(name) };
+        let variations: Vec<Variation<'_>> = names.iter().map(variation).collect();
         let inputs = EncoderEvents { dense: &[], ragged: &nominal };
         let events = WeightedEvents { inputs, weights: None, variations: &variations };
         let filled = histograms.fill(&model(), &Threads::new(1), &ScratchPool::new(), &events, &options(9, 9));
@@ -287,10 +340,10 @@ fn all_calls_have_the_same_variations() {
     };
     assert_eq!(fill(&["up", "down"]), Ok(vec![10.0]));
     // In any order.
-    assert_eq!(fill(&["down", "up"]), Ok(vec![110.0]));
+    assert_eq!(fill(&["down", "up"]), Ok(vec![20.0]));
     assert_eq!(fill(&["up"]), Err("variation `down`: it is not given, and earlier events have it".into()));
     let new = fill(&["up", "down", "side"]);
     assert_eq!(new, Err("variation `side`: earlier events do not have it".into()));
     assert_eq!(fill(&["up", "up"]), Err("variation `up`: the name is taken".into()));
-    assert_eq!(fill(&["up", "down"]), Ok(vec![120.0]));
+    assert_eq!(fill(&["up", "down"]), Ok(vec![30.0]));
 }
