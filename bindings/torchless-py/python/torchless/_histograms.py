@@ -1,6 +1,6 @@
 """`ScoreHistograms`: histograms of a model's score, nominal and of every variation of the events.
 
-A `Histogram` is what the UHI protocol calls one: `nextstat`, `hist` and `mplhep` take it as it is.
+A `Histogram` is what the UHI protocol calls one: `nextstat` and `mplhep` take it as it is.
 """
 
 from collections.abc import Iterator, Mapping
