@@ -38,6 +38,7 @@ use ns_core::nonlinearity::Nonlinearity;
 use ns_core::{CompileOptions, Model, SampleSlot};
 use ns_inference::Problem;
 use ns_inference::parallel::{self, ExecutionContext};
+use ns_inference::search::is_lower_in_twice_nll;
 use ns_inference::signal_scan::{BackgroundMinima, SignalResult, SignalTest};
 use ns_inference::test_statistic::TestStatistic;
 use ns_translate::{LoadRequest, LoadedWorkspace, load_document};
@@ -48,10 +49,6 @@ const PILOT_STEP: usize = 64;
 
 /// The largest number of these signals.
 const MOST_PILOTS: usize = 16;
-
-/// Values of -2 ln L at minima of the two searches that differ by more than this are of different
-/// minima.
-const DIFFERENT: f64 = 1e-5;
 
 /// What is computed for every signal.
 #[derive(Debug, Clone, PartialEq)]
@@ -194,7 +191,7 @@ impl Scanner {
             let again = run(&SignalTest { limit_level: None, ..test }, &of_pilots, true);
             head.complete = again.iter().all(Option::is_some);
             let is_missed = |(k, again): &(&usize, &Option<SignalResult>)| {
-                found[**k].as_ref().zip(again.as_ref()).is_some_and(|(found, again)| is_lower(again, found))
+                found[**k].as_ref().zip(again.as_ref()).is_some_and(|(found, again)| has_lower_minima(again, found))
             };
             let n_missed = pilots.iter().zip(&again).filter(is_missed).count();
             head.pilots = Some(Pilots { n_missed, n: pilots.len() });
@@ -219,15 +216,14 @@ fn pilots(n: usize) -> Vec<usize> {
     (0..n_pilots).map(|k| k * n / n_pilots).collect()
 }
 
-/// Returns `true` if the full search has met lower minima than the fits that `followed` those of
+/// Returns `true` if the full search has met lower minima than the fits that started at those of
 /// the background.
-fn is_lower(explored: &SignalResult, followed: &SignalResult) -> bool {
-    let lower = |explored: f64, followed: f64| explored < followed - DIFFERENT;
-    let asimov = explored.test.q_asimov.zip(followed.test.q_asimov);
-    lower(explored.twice_nll_best, followed.twice_nll_best)
-        || lower(explored.twice_nll, followed.twice_nll)
-        || asimov.is_some_and(|(explored, followed)| lower(explored, followed))
-        || (explored.test.converged && !followed.test.converged)
+fn has_lower_minima(explored: &SignalResult, from_background: &SignalResult) -> bool {
+    let asimov = explored.test.q_asimov.zip(from_background.test.q_asimov);
+    is_lower_in_twice_nll(explored.twice_nll_best, from_background.twice_nll_best)
+        || is_lower_in_twice_nll(explored.twice_nll, from_background.twice_nll)
+        || asimov.is_some_and(|(explored, from_background)| is_lower_in_twice_nll(explored, from_background))
+        || (explored.test.converged && !from_background.test.converged)
 }
 
 impl Background {

@@ -15,7 +15,7 @@ use crate::profile::Profiler;
 use crate::response::Response;
 use crate::result::{AtBound, BestFit};
 use crate::scan::ROUNDS;
-use crate::search::BasinPool;
+use crate::search::{BasinPool, lowest_of};
 use ns_core::{Model, SearchLikelihood};
 use serde::Serialize;
 
@@ -215,11 +215,11 @@ impl<L: SearchLikelihood + Clone + Sync> Plane<'_, L> {
                 None => self.along_ray(&mut profiler, at % per_level, target),
                 Some(&(k, side)) => self.along_edge(&mut profiler, k, side, target),
             };
-            let lower = (profiler.best().nll < self.best.nll).then(|| profiler.best().clone());
+            let lower = profiler.lower_than(&self.best);
             Trace { points, lower, is_cut_short: profiler.is_cut_short() }
         });
         let lower = traces.iter().flatten().filter_map(|trace| trace.lower.as_ref());
-        let lower = lower.min_by(|a, b| a.nll.total_cmp(&b.nll)).cloned();
+        let lower = lowest_of(lower, |minimum| minimum.nll).cloned();
         (traces, lower)
     }
 

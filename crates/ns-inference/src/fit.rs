@@ -14,7 +14,7 @@ use crate::profile::Profiler;
 use crate::result::{
     AtBound, FitResult, FlatDirection, LocalMinimum, MinosInterval, ONE_SIGMA, UNDETERMINED, UncertaintySplit,
 };
-use crate::search::{BasinPool, MOST_BASINS, Search, is_negligible};
+use crate::search::{BasinPool, MOST_BASINS, Search, is_below, is_negligible};
 use ns_core::likelihood::diagnose;
 use ns_core::{Data, DataLikelihood, Model, Parameters, SearchLikelihood};
 
@@ -89,7 +89,7 @@ fn profile_all<L: SearchLikelihood + ?Sized>(
                 MinosProfile::Interval(interval) => intervals.push(interval),
                 MinosProfile::LowerMinimum(params) => {
                     let lower = search.run(&params);
-                    if !lower.converged() || lower.nll >= best.nll {
+                    if !lower.converged() || !is_below(lower.nll, best.nll) {
                         continue;
                     }
                     *best = lower;

@@ -14,7 +14,7 @@ use crate::normal::upper_tail;
 use crate::options::FitOptions;
 use crate::problem::Problem;
 use crate::profile::Profiler;
-use crate::search::distinct;
+use crate::search::{is_as_deep, is_distinctly_lower};
 use crate::test_statistic::{EvaluatedStatistic, TestFailure, TestStatistic, classify};
 use ns_core::likelihood::{NonFinite, diagnose};
 use ns_core::{DataLikelihood, expected};
@@ -260,9 +260,8 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
         let fixed = [(self.poi, self.asimov_mu)];
         let again = self.observed.at_on_the_way(&fixed, &[]);
         let is_ambiguous = self.observed.has_equal_minimum(&again, &fixed);
-        let rise = again.nll - self.asimov_nll;
-        if !again.converged() || (self.has_asimov && rise > -distinct(self.asimov_nll)) {
-            self.is_ambiguous |= is_ambiguous && rise <= distinct(self.asimov_nll);
+        if !again.converged() || (self.has_asimov && !is_distinctly_lower(again.nll, self.asimov_nll)) {
+            self.is_ambiguous |= is_ambiguous && is_as_deep(again.nll, self.asimov_nll);
             return false;
         }
         self.is_ambiguous = is_ambiguous;

@@ -13,7 +13,7 @@ use crate::problem::Problem;
 use crate::result::PoiBestFit;
 use crate::root::{Root, RootInterval, increasing};
 use crate::scan::ROUNDS;
-use crate::search::distinct;
+use crate::search::is_distinctly_lower;
 use crate::test_statistic::{EvaluatedStatistic, TestStatistic, classify};
 use ns_core::DataLikelihood;
 use serde::Serialize;
@@ -216,7 +216,7 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
             // A lower minimum at μ = 0 replaces the Asimov data set, and -ln L of two data sets
             // cannot be compared.
             let is_renewed = self.test.n_renewed != n_renewed;
-            let is_lower = |(known, now): (f64, f64)| known - now > distinct(known);
+            let is_lower = |(known, now): (f64, f64)| is_distinctly_lower(now, known);
             let has_met_lower = known.into_iter().zip(self.free_minima()).any(is_lower);
             let is_settled = !std::mem::take(&mut self.has_met_lower) && !is_renewed && !has_met_lower;
             if is_settled || round == ROUNDS {

@@ -9,7 +9,7 @@ use crate::hessian::Hessian;
 use crate::minimize::Minimum;
 use crate::normal::significance;
 use crate::result::{MinosInterval, ONE_SIGMA};
-use crate::search::{BasinPool, Search};
+use crate::search::{BasinPool, Search, is_below_best_fit};
 use ns_core::{Parameters, SearchLikelihood};
 
 /// What a profile found.
@@ -20,9 +20,6 @@ pub enum MinosProfile {
     /// A point below the best fit: the search must start again there.
     LowerMinimum(Vec<f64>),
 }
-
-/// How far below the best fit a conditional minimum must be to count as another minimum.
-const LOWER: f64 = 1e-7;
 
 /// The minimum that an interval is of, what is known beside it, and the parameter.
 #[derive(Debug, Clone, Copy)]
@@ -110,7 +107,7 @@ fn crossing<L: SearchLikelihood + ?Sized>(
         let minimum = search.lowest_from(&start, pool);
         search.domain.fixed[i] = false;
         let rise = minimum.nll - best.nll;
-        if rise < -LOWER && minimum.converged() {
+        if is_below_best_fit(rise) && minimum.converged() {
             return Crossing::LowerMinimum(minimum.params);
         }
         // √(2 Δ), which is to become z.

@@ -9,7 +9,7 @@
 use crate::hessian::Hessian;
 use crate::minimize::Minimum;
 use crate::result::NotParabolic;
-use crate::search::{Search, Suspect};
+use crate::search::{Search, Suspect, is_below};
 use ns_core::{Model, SearchLikelihood};
 
 /// A rise of 2·(-ln L) that differs from 1 by more than this is not a parabola's.
@@ -142,7 +142,7 @@ fn newton_step<L: SearchLikelihood + ?Sized>(
     }
     // Infinite where the step leaves the domain.
     let nll = search.likelihood.nll(&after);
-    let is_lower = nll < before;
+    let is_lower = is_below(nll, before);
     Stepped { params: if is_lower { after } else { at }, nll: nll.min(before), decrease: before - nll }
 }
 

@@ -8,7 +8,7 @@
 
 use crate::hessian::Hessian;
 use crate::minimize::Minimum;
-use crate::search::Search;
+use crate::search::{Search, rises};
 use ns_core::SearchLikelihood;
 
 /// A shorter step, in standard deviations, changes no printed digit.
@@ -80,8 +80,7 @@ fn take_step<L: SearchLikelihood + ?Sized>(
     let nll = search.likelihood.nll_and_grad(&trial, &mut gradient);
     best.evaluations += 1;
     let left = newton_step(hessian, &gradient, &mut step);
-    let rises = nll.is_nan() || nll > best.nll + 2e-14 * best.nll.abs().max(1.0);
-    if rises || left.is_nan() || left >= length {
+    if rises(nll, best.nll) || left.is_nan() || left >= length {
         return false;
     }
     *best = Minimum { params: trial, nll, gradient, edm: (0.5 * left * left).max(ROUNDING), ..best.clone() };

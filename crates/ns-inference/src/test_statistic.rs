@@ -5,7 +5,8 @@
 //! equation numbers are theirs.
 
 use crate::minimize::Minimum;
-use crate::profile::{Profiler, resolution, rounding};
+use crate::profile::Profiler;
+use crate::search::{falls_below, told_apart};
 use ns_core::SearchLikelihood;
 use serde::Serialize;
 
@@ -186,7 +187,7 @@ pub fn classify<L: SearchLikelihood + ?Sized>(
         Some(TestFailure::Free)
     } else if !conditional.converged() {
         Some(TestFailure::Conditional(mu))
-    } else if rise < -rounding(best.nll) {
+    } else if falls_below(rise, best.nll) {
         Some(TestFailure::Below(mu))
     } else {
         None
@@ -195,10 +196,4 @@ pub fn classify<L: SearchLikelihood + ?Sized>(
     let value = failure.is_none().then(|| statistic.value(mu, mu_hat, rise));
     let derivative = conditional.gradient.get(poi).copied().unwrap_or(f64::NAN);
     EvaluatedStatistic { value, mu_hat, conditional: conditional.params, derivative, failure }
-}
-
-/// Returns the `rise` of -ln L between two minima near `nll`: one that two fits cannot tell from
-/// none is none. So at μ = 0 both q̃ and its Asimov value are.
-pub(crate) fn told_apart(rise: f64, nll: f64) -> f64 {
-    if rise < resolution(nll) { 0.0 } else { rise }
 }

@@ -16,9 +16,8 @@ use super::warm_start::FitStart;
 use super::{ProfiledDifferentiableSession, WarmStartedFits};
 use crate::minimize::Domain;
 use crate::options::domain_and_start;
-use crate::profile::rounding;
 use crate::search::{Candidates, has_other_side, is_cheap, may_hide_minimum};
-use crate::search::{is_equally_deep, is_lower};
+use crate::search::{falls_below, is_equally_deep, is_lower};
 use crate::test_statistic::TestStatistic;
 use ns_core::batch::{BatchData, BatchFit, BatchFixed, BatchTask, TemplateBatchMinimizer};
 use ns_core::{Data, TemplateLikelihood};
@@ -121,7 +120,7 @@ impl<L: TemplateLikelihood + Clone> ProfiledDifferentiableSession<L> {
         self.count(&conditional);
         let to_statistic = |((free, conditional), mu): ((MaybeMinimum, MaybeMinimum), f64)| {
             let (free, conditional) = (free?, conditional?);
-            if conditional.nll - free.nll < -rounding(free.nll) {
+            if falls_below(conditional.nll - free.nll, free.nll) {
                 // There is a lower free minimum than the one found.
                 return None;
             }

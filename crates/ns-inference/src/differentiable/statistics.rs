@@ -10,8 +10,8 @@ use super::error::{DifferentiableError, FitTarget, require_finite, require_minim
 use super::warm_start::DataSetFits;
 use super::{Kind, ProfiledDifferentiableSession};
 use crate::asymptotic::{BAND, PValues, expected_p_value_derivatives, p_value_derivatives};
-use crate::profile::rounding;
-use crate::test_statistic::{TestStatistic, told_apart};
+use crate::search::{falls_below, told_apart};
+use crate::test_statistic::TestStatistic;
 use ns_core::{Constraint, TemplateLikelihood};
 
 /// The number of CLs values: observed, and expected at -2, -1, 0, +1, +2 standard deviations of the
@@ -236,7 +236,7 @@ pub(super) fn compare<L: TemplateLikelihood>(
     require_minimum("the conditional fit", of, &conditional)?;
     let best = fits.free();
     require_minimum("the free fit", of, best)?;
-    if conditional.nll - best.nll < -rounding(best.nll) {
+    if falls_below(conditional.nll - best.nll, best.nll) {
         return Err(DifferentiableError::Below { of });
     }
     let mu_hat = best.params[poi];

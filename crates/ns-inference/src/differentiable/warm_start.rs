@@ -9,8 +9,8 @@
 
 use crate::minimize::{Domain, Minimizer, Minimum};
 use crate::options::FitOptions;
-use crate::profile::{Profiler, rounding};
-use crate::search::{Search, is_lower};
+use crate::profile::Profiler;
+use crate::search::{Search, is_lower, is_within_rounding};
 use crate::test_statistic::{EvaluatedStatistic, TestStatistic, classify};
 use ns_core::{Model, SearchLikelihood};
 
@@ -164,7 +164,7 @@ impl WarmStartedFit {
             minimizer.forget_factor();
         }
         let tight = self.resume(search, &minimum.params);
-        let is_same = reached_tolerance(&tight, search) && (tight.nll - minimum.nll).abs() <= rounding(minimum.nll);
+        let is_same = reached_tolerance(&tight, search) && is_within_rounding(tight.nll, minimum.nll);
         let minimum = if is_same { tight } else { minimum };
         self.last.extend_from_slice(&minimum.params);
         minimum

@@ -1,10 +1,23 @@
-//! Minima with some parameters fixed: predicted from the free minimum, followed from every basin
+//! Minima with some parameters fixed: predicted from the free minimum, looked for from every basin
 //! that is known, and explored.
+//!
+//! | entry point | fits start where | explored |
+//! |---|---|---|
+//! | [`Profiler::at`] | the minimum is predicted | if that is cheap |
+//! | [`Profiler::at_from`] | the caller says | if that is cheap |
+//! | [`Profiler::at_end`] | the caller says | always |
+//! | [`Profiler::at_explored`] | it is predicted, and the caller says | always |
+//! | [`Profiler::at_on_the_way`] | it is predicted, and the caller says | unless suspects would be moved |
+//! | [`Profiler::at_with_last_factor`] | the last Hessian predicts it | always |
+//!
+//! Each returns the lowest minimum that it meets, and also starts from the basins of the pool.
+//! Should all fail, the starting values of the model are tried. A conditional minimum below the
+//! free one makes the profiler look for the free one again.
 
-use super::{LOWER, Profiler};
+use super::Profiler;
 use crate::accelerator::key;
 use crate::minimize::Minimum;
-use crate::search::{FoundBy, SearchBreadth};
+use crate::search::{FoundBy, MetMinima, SearchBreadth, is_below_free};
 use ns_core::SearchLikelihood;
 
 /// So many conditional fits of a profiler have random starts of their own if those are asked for,
@@ -12,8 +25,8 @@ use ns_core::SearchLikelihood;
 /// explored in full. Later ones start from the basins that these found.
 const FULLY_SEARCHED: usize = 2;
 
-/// Branches are followed from values so many times as far from the best fit as the one that is
-/// asked for.
+/// Fits also start where other branches are: at conditional minima for values this many times as
+/// far from the best fit as the value that is asked for.
 const DISTANCES: [f64; 3] = [0.5, 2.0, 5.0];
 
 /// Whether a conditional minimum is explored (`crate::search`).
@@ -26,17 +39,19 @@ enum Exploration {
 
 impl<L: SearchLikelihood + ?Sized> Profiler<'_, L> {
     /// Returns the minimum with each parameter of `fixed` at its value, which may lie outside its
-    /// range.
+    /// range. The fit starts where the Hessian of the free minimum predicts the conditional one,
+    /// and is explored if that costs little.
     pub fn at(&mut self, fixed: &[(usize, f64)]) -> Minimum {
         let predicted = self.predict(fixed);
         self.at_from(fixed, &[predicted])
     }
 
-    /// Returns the same with one parameter fixed at `value`, explored. It is predicted with the
-    /// Hessian that the search for the free one ended with, where that was the last thing done and
-    /// the Hessian exact: it is nearly the one at the minimum and costs nothing.
+    /// Returns the minimum with parameter `i` fixed at `value`, explored. The fit starts where the
+    /// Hessian predicts it that the search for the free minimum factorised last: nearly the one at
+    /// the minimum, and at no cost. If the minimiser has done something else since, or that Hessian
+    /// was not exact, this is [`Profiler::at_explored`].
     pub(crate) fn at_with_last_factor(&mut self, i: usize, value: f64) -> Minimum {
-        let best = &self.best.params;
+        let best = &self.known.best.params;
         let mut column = vec![0.0; best.len()];
         if self.hessian.is_some() || !self.search.covariance_column(best, i, &mut column) {
             return self.at_explored(&[(i, value)], &[]);
@@ -46,27 +61,29 @@ impl<L: SearchLikelihood + ?Sized> Profiler<'_, L> {
         self.conditional(&[(i, value)], &[predicted], Exploration::Always)
     }
 
-    /// Returns the same, looked for only from each of `starts` (each P) and, should those fail,
-    /// from the model's starting values; the lowest is taken.
+    /// Returns the lowest minimum with each parameter of `fixed` at its value that `starts` (each
+    /// P) lead to, not where it is predicted; explored if that costs little.
     pub fn at_from(&mut self, fixed: &[(usize, f64)], starts: &[Vec<f64>]) -> Minimum {
         self.conditional(fixed, starts, Exploration::IfCheap)
     }
 
-    /// Returns the same, looked for from each of `others` (each P) too, and explored.
+    /// Returns the lowest minimum with each parameter of `fixed` at its value, explored. Fits start
+    /// where the minimum is predicted, and from `others` (each P).
     pub fn at_explored(&mut self, fixed: &[(usize, f64)], others: &[Vec<f64>]) -> Minimum {
         let mut starts = vec![self.predict(fixed)];
         starts.extend_from_slice(others);
         self.conditional(fixed, &starts, Exploration::Always)
     }
 
-    /// Returns the same from each of `starts` (each P), explored: for the ends of a sequence of
-    /// fits.
+    /// Returns the lowest minimum with each parameter of `fixed` at its value that `starts` (each
+    /// P) lead to, explored: for the ends of a sequence of fits.
     pub(crate) fn at_end(&mut self, fixed: &[(usize, f64)], starts: &[Vec<f64>]) -> Minimum {
         self.conditional(fixed, starts, Exploration::Always)
     }
 
-    /// Returns the same, not explored where that means to move suspects: for fits on the way to one
-    /// that is explored.
+    /// Returns the lowest minimum with each parameter of `fixed` at its value, without exploring
+    /// where that would move suspects: for fits on the way to one that is explored. Fits start
+    /// where the minimum is predicted, and from `others` (each P).
     pub fn at_on_the_way(&mut self, fixed: &[(usize, f64)], others: &[Vec<f64>]) -> Minimum {
         let mut starts = vec![self.predict(fixed)];
         starts.extend_from_slice(others);
@@ -117,50 +134,51 @@ impl<L: SearchLikelihood + ?Sized> Profiler<'_, L> {
         for start in &starts[1..] {
             met.push((self.search.run(&with_values(start)), FoundBy::Start));
         }
-        let followed: Vec<Minimum> =
-            self.pool.basins().iter().map(|basin| self.search.run(&with_values(&basin.minimum.params))).collect();
-        let others = met.iter().map(|(other, _)| other).chain(&followed);
-        let mut lowest = others.fold(main.clone(), |lowest, other| self.lower_of(lowest, other.clone()));
+        let from_basins: Vec<Minimum> =
+            self.known.pool.basins().iter().map(|basin| self.search.run(&with_values(&basin.minimum.params))).collect();
+        let others = met.iter().map(|(other, _)| other).chain(&from_basins);
+        let mut lowest = others.fold(main.clone(), |lowest, other| self.known.better_of(lowest, other.clone()));
         if explores {
-            (lowest, met) = self.explored_fixed(lowest, &followed, met);
+            (lowest, met) = self.explored_fixed(lowest, &from_basins, met);
         }
         if !lowest.converged() {
             let fallback = self.search.run(&with_values(&self.start.clone()));
-            lowest = self.lower_of(lowest, fallback);
+            lowest = self.known.better_of(lowest, fallback);
         }
         met.push((main, FoundBy::Start));
-        self.keep_branches(fixed, &lowest, &followed, met);
+        let met = MetMinima { from_basins, others: met };
+        self.known.keep_branches(&mut self.search, fixed, &lowest, met);
         lowest
     }
 
-    /// Returns the lowest minimum that `lowest`, `followed` and `met` lead to with what is fixed,
-    /// and all that was met.
+    /// Returns the lowest minimum that `lowest`, `from_basins` and `met` lead to with what is
+    /// fixed, and all that was met.
     fn explored_fixed(
         &mut self,
         lowest: Minimum,
-        followed: &[Minimum],
+        from_basins: &[Minimum],
         met: Vec<(Minimum, FoundBy)>,
     ) -> (Minimum, Vec<(Minimum, FoundBy)>) {
         let by = FoundBy::Conditional;
-        let followed = followed.iter().map(|other| (other.clone(), by));
-        let known = std::iter::once((lowest, by)).chain(followed).chain(met).collect();
+        let from_basins = from_basins.iter().map(|other| (other.clone(), by));
+        let known = std::iter::once((lowest, by)).chain(from_basins).chain(met).collect();
         let (mut lowest, mut met) = self.search.explore(known, self.breadth());
         let is_rescued = self.explores_widely() || self.n_conditional <= FULLY_SEARCHED;
         if (!lowest.converged() && is_rescued) || (lowest.at_edge && self.explores_widely()) {
-            lowest = self.rescued(lowest);
+            lowest = self.known.rescued(&mut self.search, self.model, lowest);
         }
         if self.n_conditional <= FULLY_SEARCHED && self.search.is_strained(self.model, &lowest) {
             met.extend(self.search.kicked(self.model, &lowest));
-            lowest = met.iter().fold(lowest, |lowest, (other, _)| self.lower_of(lowest, other.clone()));
+            lowest = met.iter().fold(lowest, |lowest, (other, _)| self.known.better_of(lowest, other.clone()));
         }
         (lowest, met)
     }
 
     /// Returns where conditional minima are predicted with the parameters nearer to their best fit
-    /// than `fixed`, and farther from it: from there a branch can be followed that nothing else
+    /// than `fixed`, and farther from it: from there a fit can reach a branch that nothing else
     /// leads to.
     fn predicted_nearby(&mut self, fixed: &[(usize, f64)]) -> Vec<Vec<f64>> {
-        let best = self.best.params.clone();
+        let best = self.known.best.params.clone();
         if fixed.iter().all(|&(i, value)| value == best[i]) {
             return Vec::new();
         }
@@ -179,35 +197,6 @@ impl<L: SearchLikelihood + ?Sized> Profiler<'_, L> {
             self.search.domain.fixed[i] = fixed;
         }
         done
-    }
-
-    /// Keeps the conditional minima that are not `lowest` as starting points for further fits:
-    /// those that were `followed` from the basins of the pool, and the others that were `met`. If
-    /// the lowest one is not where the last of them, the main branch, led, it is kept too.
-    fn keep_branches(
-        &mut self,
-        fixed: &[(usize, f64)],
-        lowest: &Minimum,
-        followed: &[Minimum],
-        met: Vec<(Minimum, FoundBy)>,
-    ) {
-        for (k, other) in followed.iter().enumerate() {
-            if other.converged() && self.search.are_distinct(lowest, other) {
-                self.has_several_minima = true;
-                self.pool.follow(k, other);
-            }
-        }
-        let mut leaves_main = false;
-        for (other, by) in met {
-            leaves_main = other.converged() && self.search.are_distinct(lowest, &other);
-            if leaves_main {
-                self.has_several_minima = true;
-                self.pool.add_branch(&other, by, fixed);
-            }
-        }
-        if leaves_main {
-            self.pool.add_branch(lowest, FoundBy::Conditional, fixed);
-        }
     }
 
     /// Returns how much the conditional fit at hand explores: the first few everything.
@@ -233,7 +222,7 @@ impl<L: SearchLikelihood + ?Sized> Profiler<'_, L> {
 
     /// Looks for the free minimum again from a conditional one that lies below it.
     pub(crate) fn learn_from(&mut self, fixed: &[(usize, f64)], minimum: &Minimum) {
-        if minimum.converged() && minimum.nll < self.best.nll - LOWER {
+        if minimum.converged() && is_below_free(minimum.nll, self.known.best.nll) {
             self.improve(fixed, minimum);
         }
     }
@@ -252,7 +241,7 @@ impl<L: SearchLikelihood + ?Sized> Profiler<'_, L> {
     /// Returns where the conditional minimum should be if -ln L were a parabola: the free minimum
     /// moved along the covariance of the fixed parameters.
     fn predict(&mut self, fixed: &[(usize, f64)]) -> Vec<f64> {
-        let mut start = self.best.params.clone();
+        let mut start = self.known.best.params.clone();
         let hessian = self.hessian_with(fixed);
         let mut columns = vec![vec![0.0; start.len()]; fixed.len()];
         for (column, &(i, _)) in columns.iter_mut().zip(fixed) {

@@ -14,31 +14,12 @@ use crate::minimize::BoundSide;
 use crate::minimize::{Domain, Minimum, Outcome};
 use crate::options::{FitOptions, MultiStart, domain_and_start};
 use crate::result::{BestFit, FlatDirection, LocalMinimum, PoiBestFit};
-use crate::search::{BasinPool, Candidates, FoundBy, RandomStarts, Search, SearchBreadth, distinct, is_cheap};
+use crate::search::{
+    Basin, BasinPool, Candidates, FoundBy, KnownMinima, RandomStarts, Search, is_below, is_cheap, unknown,
+};
 use ns_core::{Model, SearchLikelihood};
 use std::collections::HashSet;
 use std::sync::Arc;
-
-/// How far below the free minimum a conditional one must be for the free one to be looked for
-/// again.
-const LOWER: f64 = 1e-9;
-
-/// Returns the difference of -ln L near a value of `nll` that rounding alone can make.
-pub(crate) fn rounding(nll: f64) -> f64 {
-    1e-9 * nll.abs().max(1.0)
-}
-
-/// Returns the smallest difference of -ln L that two converged fits can tell from none, near a
-/// value of `nll`: some hundred roundings.
-pub(crate) fn resolution(nll: f64) -> f64 {
-    1e-13 * nll.abs().max(1.0)
-}
-
-/// Random points from which a fit that did not converge is tried again.
-const RESCUE_STARTS: usize = 8;
-
-/// How often a minimum at the edge of the domain is tried to be lowered.
-const EDGE_ROUNDS: usize = 5;
 
 /// A smaller derivative of -ln L at the end of a range counts as zero.
 const PUSHED_OUT: f64 = 1e-6;
@@ -58,16 +39,9 @@ pub struct Profiler<'a, L: ?Sized> {
     search: Search<'a, L>,
     start: Vec<f64>,
     multi_start: Option<MultiStart>,
-    best: Minimum,
+    known: KnownMinima,
     hessian: Option<Hessian>,
     widened: Option<Widened>,
-    /// Whether different starting points have ended in different minima.
-    has_several_minima: bool,
-    /// Free minima, the lowest one included.
-    free: BasinPool,
-    /// Every minimum met that was not the lowest, free or conditional: with parameters fixed it may
-    /// be.
-    pool: BasinPool,
     n_conditional: usize,
     /// Whether fits are explored at all: those of toys only where that was found to matter.
     explores: bool,
@@ -90,95 +64,44 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
     /// Finds the free minimum from the starting values.
     pub(crate) fn fit(&mut self) {
         let start = self.start.clone();
-        self.best = self.lowest_explored(&start);
+        self.known.best = self.lowest_explored(&start);
     }
 
     /// Returns the lowest free minimum that `start` (P), random starts and the model's indications
     /// lead to.
     fn lowest_explored(&mut self, start: &[f64]) -> Minimum {
         let ends = self.lowest(start);
-        self.explored(ends)
+        self.known.explored(&mut self.search, self.model, ends, self.explores)
     }
 
     /// Returns `true` if there is another conditional minimum as deep as `minimum` with the
     /// parameters `fixed` at their values.
     pub(crate) fn has_equal_minimum(&mut self, minimum: &Minimum, fixed: &[(usize, f64)]) -> bool {
-        let is_equal = |other: &Minimum| {
-            fixed.iter().all(|&(i, value)| other.params[i] == value)
-                && (other.nll - minimum.nll).abs() <= distinct(minimum.nll)
-        };
-        let (search, pool) = (&mut self.search, &self.pool);
-        let mut equal = pool.basins().iter().map(|basin| &basin.minimum).filter(|other| is_equal(other));
-        minimum.converged() && equal.any(|other| search.are_distinct(minimum, other))
-    }
-
-    /// Returns the lowest free minimum that the first one of `ends` and the model's indications
-    /// lead to; what else was met is kept.
-    fn explored(&mut self, ends: RandomStarts) -> Minimum {
-        let RandomStarts { mut minima, n_known } = ends;
-        let first = minima.iter().find(|(_, by)| *by == FoundBy::Start).map(|(minimum, _)| minimum.clone());
-        let others = minima.split_off(1);
-        let (mut lowest, mut explored) = self.search.explore(minima, SearchBreadth::Full);
-        if !lowest.converged() || (lowest.at_edge && self.explores_widely()) {
-            let mut known = vec![(self.rescued(lowest), FoundBy::Start)];
-            known.append(&mut explored);
-            (lowest, explored) = self.search.explore(known, SearchBreadth::Full);
-        }
-        if self.explores && self.search.is_strained(self.model, &lowest) {
-            let lower = self.search.kicked(self.model, &lowest);
-            lowest = lower.last().map_or(lowest, |(lower, _)| lower.clone());
-            explored.extend(lower);
-        }
-        explored.extend(others);
-        for (minimum, by) in explored {
-            self.free.add(self.search.likelihood, &minimum, by);
-            if minimum.converged() && self.search.are_distinct(&lowest, &minimum) {
-                self.has_several_minima = true;
-                self.pool.add(self.search.likelihood, &minimum, by);
-            }
-        }
-        if let Some(first) = first.filter(|_| n_known > 0) {
-            self.free.count(self.search.likelihood, &first, n_known);
-        }
-        lowest
-    }
-
-    /// Returns the lower one of `minimum`, which is none or lies at the edge of the domain, and of
-    /// what a few random starts lead to.
-    fn rescued(&mut self, minimum: Minimum) -> Minimum {
-        let start = minimum.params.clone();
-        let found = self.search.run_all(self.model, &start, RESCUE_STARTS, 0).minima;
-        found.into_iter().fold(minimum, |lowest, (other, _)| self.lower_of(lowest, other))
+        self.known.has_equal(&mut self.search, minimum, fixed)
     }
 
     /// Returns minima, free or conditional, that were found beside the lowest.
     #[must_use]
     pub fn pool(&self) -> &BasinPool {
-        &self.pool
+        &self.known.pool
     }
 
     /// Looks for minima from the basins of `pool` too.
     #[must_use]
     pub fn with_pool(mut self, pool: &BasinPool) -> Self {
-        self.pool = pool.clone();
+        self.known.pool = pool.clone();
         self
     }
 
     /// Returns the distinct free minima, the lowest one, which is `best`, first. Empty if there is
     /// only one, unless `always`.
     pub(crate) fn minima(&mut self, best: &Minimum, always: bool) -> Vec<LocalMinimum> {
-        let mut free = std::mem::take(&mut self.free);
-        if !free.count(self.search.likelihood, best, 0) {
-            free.add(self.search.likelihood, best, FoundBy::Conditional);
-        }
-        let mut basins = free.basins().to_vec();
-        basins.sort_by(|a, b| a.minimum.nll.total_cmp(&b.minimum.nll));
-        self.free = free;
+        let basins = self.known.free_with(&mut self.search, best);
         if basins.len() < 2 && !always {
             return Vec::new();
         }
         let (names, poi) = (&self.model.parameters.names, self.model.poi());
-        let local = |basin: &crate::search::Basin| LocalMinimum {
+        let local = |basin: &Basin| LocalMinimum {
             twice_nll: 2.0 * basin.minimum.nll,
             depth: 2.0 * (basin.minimum.nll - best.nll),
             poi: poi.map(|index| PoiBestFit {
@@ -206,20 +129,21 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
     /// Keeps the pool: basins of other data remain useful starting points.
     pub(crate) fn adopt_asimov(&mut self, params: &[f64]) {
         self.forget_hessians();
-        self.free.clear();
-        (self.has_several_minima, self.n_conditional) = (false, 0);
+        self.known.forget_others();
+        self.n_conditional = 0;
         let domain = &self.search.domain;
         let is_allowed = (0..params.len()).all(|i| {
             (domain.lower[i]..=domain.upper[i]).contains(&params[i]) || (domain.fixed[i] && params[i] == self.start[i])
         });
         if !is_allowed {
-            self.best = self.lowest_explored(params);
+            self.known.best = self.lowest_explored(params);
             return;
         }
         let mut gradient = vec![0.0; params.len()];
         let nll = self.search.likelihood.nll_and_grad(params, &mut gradient);
         let outcome = if nll.is_finite() { Outcome::Converged } else { Outcome::NotFinite };
-        self.best = Minimum { params: params.to_vec(), nll, gradient, edm: 0.0, outcome, evaluations: 1, ..unknown() };
+        self.known.best =
+            Minimum { params: params.to_vec(), nll, gradient, edm: 0.0, outcome, evaluations: 1, ..unknown() };
     }
 
     /// Returns the same round a free minimum that is known already: nothing is fitted, and
@@ -229,7 +153,7 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
     pub fn around(model: &'a Model, likelihood: &'a mut L, options: &FitOptions, best: &Minimum) -> Self {
         let mut profiler = Self::unfitted(model, likelihood, options);
         profiler.multi_start = None;
-        profiler.best = best.clone();
+        profiler.known.best = best.clone();
         profiler
     }
 
@@ -242,12 +166,9 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
             search,
             start,
             multi_start: options.multi_start,
-            best: unknown(),
+            known: KnownMinima::none(),
             hessian: None,
             widened: None,
-            has_several_minima: false,
-            free: BasinPool::default(),
-            pool: BasinPool::default(),
             n_conditional: 0,
             explores: true,
             explores_every_fit: false,
@@ -259,13 +180,13 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
     /// Takes `best` for the free minimum of a likelihood whose data have changed.
     pub fn adopt(&mut self, best: Minimum) {
         self.forget();
-        self.best = best;
+        self.known.best = best;
     }
 
     /// Takes `best` for the free minimum, which it is to more digits than the one that was found.
     pub(crate) fn refine(&mut self, best: Minimum) {
         self.forget_hessians();
-        self.best = best;
+        self.known.best = best;
     }
 
     /// Explores fits from now on, or not.
@@ -287,9 +208,8 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
     /// Forgets everything about data that have changed.
     fn forget(&mut self) {
         self.forget_hessians();
-        (self.has_several_minima, self.best, self.n_conditional) = (false, unknown(), 0);
-        self.free.clear();
-        self.pool.clear();
+        self.known.forget();
+        self.n_conditional = 0;
     }
 
     /// Starts the first conditional fit at each point where `warm_starts` say, as far as they know.
@@ -305,49 +225,25 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
         for start in starts {
             let start = self.allowed(start);
             let (minimum, _) = self.lowest(&start).minima.swap_remove(0);
-            self.take(minimum);
+            self.known.take(minimum);
         }
         if self.explores && (self.explores_every_fit || self.explores_widely()) {
-            let best = std::mem::replace(&mut self.best, unknown());
-            self.best = self.explored(RandomStarts { minima: vec![(best, FoundBy::Start)], n_known: 0 });
+            let best = std::mem::replace(&mut self.known.best, unknown());
+            let ends = RandomStarts { minima: vec![(best, FoundBy::Start)], n_known: 0 };
+            self.known.best = self.known.explored(&mut self.search, self.model, ends, self.explores);
         }
-        if !self.best.converged() {
+        if !self.best().converged() {
             self.refit_widely(starts[0]);
         }
-        self.settle_at_edge();
-    }
-
-    /// Settles a minimum at the edge of the domain from where it was sought, and takes a lower one
-    /// if it is found from there.
-    fn settle_at_edge(&mut self) {
-        for _ in 0..EDGE_ROUNDS {
-            let before = self.best.nll;
-            if !self.best.at_edge {
-                break;
-            }
-            let from = self.best.params.clone();
-            self.try_from_point(&from);
-            if self.best.nll >= before - LOWER {
-                break;
-            }
-        }
-    }
-
-    /// Makes `minimum` the best one if there is none yet or if it is lower.
-    fn take(&mut self, minimum: Minimum) {
-        let best = std::mem::replace(&mut self.best, unknown());
-        self.best = if best.params.is_empty() { minimum } else { self.lower_of(best, minimum) };
+        self.known.settle_at_edge(&mut self.search);
     }
 
     /// Fits again from several points: `start`, the model's starting values, and random ones; the
     /// lowest is taken.
     pub fn refit_widely(&mut self, start: &[f64]) {
         self.forget_hessians();
-        let (start, usual) = (self.allowed(start), self.start.clone());
-        for (minimum, _) in self.search.run_all(self.model, &start, RESCUE_STARTS, 0).minima {
-            self.take(minimum);
-        }
-        self.try_from_point(&usual);
+        let start = self.allowed(start);
+        self.known.refit_widely(&mut self.search, self.model, [&start, &self.start]);
     }
 
     /// Returns `start` with what is fixed at its value.
@@ -359,39 +255,46 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
     /// Returns the free minimum. It changes when [`Profiler::at`] finds a lower one.
     #[must_use]
     pub fn best(&self) -> &Minimum {
-        &self.best
+        &self.known.best
+    }
+
+    /// Returns the free minimum if it is lower than `known`, the free minimum that a procedure
+    /// refers to.
+    pub(crate) fn lower_than(&self, known: &Minimum) -> Option<Minimum> {
+        is_below(self.best().nll, known.nll).then(|| self.best().clone())
     }
 
     /// Takes back that the free minimum is one: for data that come from a fit which failed.
     pub fn mark_failed(&mut self) {
-        self.best.outcome = Outcome::Stalled;
+        self.known.best.outcome = Outcome::Stalled;
     }
 
     /// Returns the free minimum with its uncertainties, after a check that it is no saddle point.
     pub fn best_fit(&mut self) -> BestFit {
         self.leave_saddle();
         let parameters = &self.model.parameters;
-        let mut uncertainties = vec![None; self.best.params.len()];
-        if self.best.nll.is_finite() {
+        let mut uncertainties = vec![None; self.best().params.len()];
+        if self.best().nll.is_finite() {
             self.hessian();
-            let Self { search, best, hessian, .. } = self;
+            let Self { search, known, hessian, .. } = self;
+            let best = &known.best;
             let flat = hessian.as_ref().map(|h| h.flat_directions(search.likelihood, &best.params, parameters));
             let known = hessian.as_ref().map(|h| h.uncertainties(&flat.unwrap_or_default(), parameters));
             uncertainties = known.unwrap_or(uncertainties);
         }
-        let (nll, outcome) = (self.best.nll, self.best.outcome);
-        let converged = self.best.converged();
-        BestFit { params: self.best.params.clone(), uncertainties, twice_nll: 2.0 * nll, nll, converged, outcome }
+        let (nll, outcome) = (self.best().nll, self.best().outcome);
+        let converged = self.best().converged();
+        BestFit { params: self.best().params.clone(), uncertainties, twice_nll: 2.0 * nll, nll, converged, outcome }
     }
 
     /// Continues downwards from a free minimum that turns out to be a saddle point.
     fn leave_saddle(&mut self) {
-        if self.best.nll.is_finite() {
+        if self.best().nll.is_finite() {
             self.hessian();
         }
-        let Self { search, model, best, hessian, .. } = self;
+        let Self { search, model, known, hessian, .. } = self;
         if let Some(hessian) = hessian {
-            search.leave_saddle(&model.parameters, best, hessian);
+            search.leave_saddle(&model.parameters, &mut known.best, hessian);
         }
     }
 
@@ -432,7 +335,7 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
     /// Returns `true` if different starting points ended in different minima; the lowest was taken.
     #[must_use]
     pub fn has_several_minima(&self) -> bool {
-        self.has_several_minima
+        self.known.has_several
     }
 
     /// Returns the warnings about where minima were looked for: starts outside their ranges, and
@@ -455,38 +358,41 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
 
     /// Returns the exact Hessian at the free minimum.
     pub fn hessian(&mut self) -> &mut Hessian {
-        let Self { search, best, hessian, .. } = self;
+        let Self { search, known, hessian, .. } = self;
+        let best = &known.best;
         hessian.get_or_insert_with(|| Hessian::at(search.likelihood, &best.params, &search.domain))
     }
 
     /// Returns the same for predictions of what happens when `fixed` are: they are free in it even
     /// where the minimum is at an end of their range.
     fn hessian_with(&mut self, fixed: &[(usize, f64)]) -> &mut Hessian {
-        let (domain, params) = (&self.search.domain, &self.best.params);
+        let (domain, params) = (&self.search.domain, &self.known.best.params);
         let is_at_end = |i: &usize| !domain.fixed[*i] && domain.bound_at(*i, params[*i]).is_some();
         let fixed: Vec<usize> = fixed.iter().map(|&(i, _)| i).filter(is_at_end).collect();
         if fixed.is_empty() {
             return self.hessian();
         }
-        let Self { search, best, widened, .. } = self;
-        let known = widened.take().filter(|known| known.fixed == fixed && known.params == best.params);
+        let Self { search, known, widened, .. } = self;
+        let best = &known.best;
+        let last = widened.take().filter(|last| last.fixed == fixed && last.params == best.params);
         let find = || {
             let mut domain = search.domain.clone();
             fixed.iter().for_each(|&i| (domain.lower[i], domain.upper[i]) = (f64::NEG_INFINITY, f64::INFINITY));
             let hessian = Hessian::at(search.likelihood, &best.params, &domain);
             Widened { params: best.params.clone(), fixed, hessian }
         };
-        &mut widened.insert(known.unwrap_or_else(find)).hessian
+        &mut widened.insert(last.unwrap_or_else(find)).hessian
     }
 
     /// Returns a warning if the data do not determine parameter `i`, whatever its range, or hardly
     /// tell it from others.
     pub(crate) fn undetermined(&mut self, i: usize) -> Option<String> {
-        let n = self.best.params.len();
-        if !self.best.nll.is_finite() || self.is_pushed_out(i) || !self.hessian_with(&[(i, 0.0)]).is_suspicious(i, n) {
+        let n = self.best().params.len();
+        if !self.best().nll.is_finite() || self.is_pushed_out(i) || !self.hessian_with(&[(i, 0.0)]).is_suspicious(i, n)
+        {
             return None;
         }
-        let (params, names) = (self.best.params.clone(), &self.model.parameters);
+        let (params, names) = (self.best().params.clone(), &self.model.parameters);
         let Self { search, hessian, widened, .. } = self;
         let known = widened.as_ref().map(|known| &known.hessian).filter(|known| known.free[i]).or(hessian.as_ref())?;
         let flat = known.flat_directions(search.likelihood, &params, names);
@@ -498,8 +404,8 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
     /// it. The data then determine it, even where -ln L is a straight line, as along a signal
     /// without events.
     fn is_pushed_out(&self, i: usize) -> bool {
-        let derivative = self.best.gradient[i];
-        match self.search.domain.bound_at(i, self.best.params[i]) {
+        let derivative = self.best().gradient[i];
+        match self.search.domain.bound_at(i, self.best().params[i]) {
             Some(BoundSide::Lower) => derivative > PUSHED_OUT,
             Some(BoundSide::Upper) => derivative < -PUSHED_OUT,
             None => false,
@@ -512,7 +418,7 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
 
     /// Returns the standard deviation of parameter `i`, whatever its range, where -ln L has one.
     pub(crate) fn width(&mut self, i: usize) -> Option<f64> {
-        let mut column = vec![0.0; self.best.params.len()];
+        let mut column = vec![0.0; self.best().params.len()];
         self.hessian_with(&[(i, 0.0)]).covariance_column(i, &mut column);
         (column[i] > 0.0).then(|| column[i].sqrt())
     }
@@ -531,20 +437,8 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
 
     /// Makes the free minimum that the point `params` (P) leads to the best one if it is lower.
     pub fn try_from_point(&mut self, params: &[f64]) {
-        let other = self.search.run(params);
-        let best = std::mem::replace(&mut self.best, unknown());
-        let met = [best.clone(), other.clone()];
-        let old = best.nll;
-        self.best = self.lower_of(best, other);
-        if self.best.nll != old {
+        if self.known.try_from_point(&mut self.search, params) {
             self.forget_hessians();
-        }
-        // The one that was given up for the other is a start for further fits.
-        for minimum in met {
-            if minimum.converged() && self.best.converged() && self.search.are_distinct(&self.best, &minimum) {
-                self.free.add(self.search.likelihood, &minimum, FoundBy::Conditional);
-                self.pool.add(self.search.likelihood, &minimum, FoundBy::Conditional);
-            }
         }
     }
 
@@ -555,24 +449,6 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
             Some(MultiStart { n_starts, seed }) => self.search.run_all(self.model, start, n_starts, seed),
             None => RandomStarts { minima: vec![(self.search.run(start), FoundBy::Start)], n_known: 0 },
         }
-    }
-
-    /// Returns the better one of two ends: of two alike the lower one, else the one that converged,
-    /// unless `a`, which was there first, is lower without having converged. Notes whether two
-    /// minima differ.
-    fn lower_of(&mut self, a: Minimum, b: Minimum) -> Minimum {
-        if a.converged() && b.converged() && (a.nll - b.nll).abs() > distinct(a.nll) {
-            self.has_several_minima = true;
-        }
-        let is_better = match (a.converged(), b.converged()) {
-            // A point that is lower than a minimum shows that the minimum is not the lowest, also
-            // where it is none itself.
-            (true, false) => b.nll < a.nll - distinct(a.nll),
-            (false, true) => b.nll <= a.nll + distinct(a.nll) || !a.nll.is_finite(),
-            _ => b.nll < a.nll || (!a.nll.is_finite() && b.nll.is_finite()),
-        };
-        let evaluations = a.evaluations + b.evaluations;
-        Minimum { evaluations, ..if is_better { b } else { a } }
     }
 }
 
@@ -587,17 +463,4 @@ fn starts_outside(names: &[String], domain: &Domain, start: &[f64]) -> Vec<Strin
         )
     };
     (0..start.len()).filter(is_outside).map(warning).collect()
-}
-
-fn unknown() -> Minimum {
-    Minimum {
-        params: Vec::new(),
-        nll: f64::INFINITY,
-        gradient: Vec::new(),
-        edm: f64::INFINITY,
-        outcome: Outcome::NotFinite,
-        iterations: 0,
-        evaluations: 0,
-        at_edge: false,
-    }
 }

@@ -11,8 +11,7 @@ use crate::problem::Problem;
 use crate::profile::Profiler;
 use crate::pulls::prefit_widths;
 use crate::result::{BestFit, MinosInterval, ONE_SIGMA};
-use crate::scan::is_lower;
-use crate::search::{BasinPool, Candidates, Search};
+use crate::search::{BasinPool, Candidates, Search, is_better_end};
 use ns_core::{Data, DataLikelihood, Model};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -143,7 +142,7 @@ impl<'a> Plan<'a> {
                 Some(MinosProfile::LowerMinimum(params)) => {
                     let mut profiler = Profiler::around(self.model, likelihood, self.fit, &self.minimum);
                     profiler.try_from_point(&params);
-                    work.lower = self.lower(&profiler);
+                    work.lower = profiler.lower_than(&self.minimum);
                 }
                 None => {}
             }
@@ -155,12 +154,8 @@ impl<'a> Plan<'a> {
         let widths = prefit_widths(self.model, self.data, i);
         work.prefit =
             widths.map(|[down, up]| [best - down, best + up]).map(|ends| self.refits(&mut profiler, k, i, ends));
-        work.lower = work.lower.take().or_else(|| self.lower(&profiler));
+        work.lower = work.lower.take().or_else(|| profiler.lower_than(&self.minimum));
         work.is_cut_short = profiler.is_cut_short();
-    }
-
-    fn lower<L: DataLikelihood>(&self, profiler: &Profiler<'_, L>) -> Option<Minimum> {
-        (profiler.best().nll < self.minimum.nll).then(|| profiler.best().clone())
     }
 
     fn interval<L: DataLikelihood>(&self, likelihood: &mut L, i: usize) -> Option<MinosProfile> {
@@ -183,9 +178,10 @@ impl<'a> Plan<'a> {
             let mut minimum = profiler.at_from(&[(i, at)], &[predicted]);
             // ½ (θ - θ̂)²/C_θθ
             let parabola = 0.5 * step * (at - self.best.params[i]);
-            if minimum.nll - self.minimum.nll > STEEP * parabola {
+            let rise = minimum.nll - self.minimum.nll;
+            if rise > STEEP * parabola {
                 let other = profiler.at_from(&[(i, at)], &[profiler.start().to_vec()]);
-                minimum = if is_lower(&other, &minimum) { other } else { minimum };
+                minimum = if is_better_end(&other, &minimum) { other } else { minimum };
             }
             self.impact(&minimum, at, at != wanted)
         };

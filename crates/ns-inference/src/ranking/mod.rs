@@ -31,6 +31,7 @@ use crate::problem::Problem;
 use crate::profile::Profiler;
 use crate::result::{BestFit, MinosInterval};
 use crate::scan::ROUNDS;
+use crate::search::{is_below, lowest_of};
 use impacts::{Plan, Work};
 use ns_core::DataLikelihood;
 use serde::{Deserialize, Serialize};
@@ -243,7 +244,7 @@ pub fn ranking_of_parts<L: DataLikelihood + Clone + Sync>(
             Attempt::Finished(ranking) => return ranking,
             Attempt::Lower(lower, ranking) => {
                 profiler.try_from_point(&lower.params);
-                if profiler.best().nll >= known {
+                if !is_below(profiler.best().nll, known) {
                     return ranking;
                 }
             }
@@ -276,7 +277,7 @@ fn attempt<L: DataLikelihood + Clone + Sync>(
         known(k).unwrap_or_else(|| plan.work(likelihood, k))
     });
     let lower = works.iter().flatten().filter_map(|work| work.lower.as_ref());
-    let lower = lower.min_by(|a, b| a.nll.total_cmp(&b.nll)).cloned();
+    let lower = lowest_of(lower, |minimum| minimum.nll).cloned();
     let ranking = report::assemble(&plan, works, profiler);
     match lower {
         Some(lower) if !execution.monitor.is_cancelled() => Attempt::Lower(lower, ranking),

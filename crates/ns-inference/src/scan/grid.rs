@@ -2,7 +2,7 @@
 //! with their neighbours.
 
 use super::sweep::Sweep;
-use super::{Minima, ROUNDS, Scan, ScanAxis, Verdict, assemble, is_lower, keep_lower, range};
+use super::{Minima, ROUNDS, Scan, ScanAxis, Verdict, assemble, keep_lower, range};
 use crate::accelerator::WarmStarts;
 use crate::minimize::{Domain, Minimum};
 use crate::monitor::WithoutProgress;
@@ -11,7 +11,7 @@ use crate::parallel::{self, ExecutionContext, WorkPart};
 use crate::problem::Problem;
 use crate::profile::Profiler;
 use crate::response::Response;
-use crate::search::BasinPool;
+use crate::search::{BasinPool, is_better_end, lowest_of};
 use ns_core::{Model, SearchLikelihood};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -206,7 +206,7 @@ impl<'a, L: SearchLikelihood + Clone + Sync> Shared<'a, L> {
             let mut profiler = around.with_pool(&self.pool);
             profiler.warm_start(&self.warm_starts);
             let minima = work(&mut profiler, j);
-            let lower = (profiler.best().nll < self.best.nll).then(|| profiler.best().clone());
+            let lower = profiler.lower_than(&self.best);
             let seen = Seen { several_minima: profiler.has_several_minima(), cut_short: profiler.is_cut_short() };
             Row { minima, lower, seen }
         })
@@ -247,7 +247,7 @@ impl<'a, L: SearchLikelihood + Clone + Sync> Shared<'a, L> {
                     continue;
                 }
                 let other = profiler.at_from(&sweep.fixed_at(value), &[start]);
-                if is_lower(&other, known) {
+                if is_better_end(&other, known) {
                     found[k] = Some(other);
                 }
             }
@@ -261,5 +261,5 @@ fn note(rows: &[Option<Row>], seen: &mut Seen) -> Option<Minimum> {
     seen.several_minima |= rows.iter().flatten().any(|row| row.seen.several_minima);
     seen.cut_short |= rows.iter().flatten().any(|row| row.seen.cut_short);
     let lower = rows.iter().flatten().filter_map(|row| row.lower.as_ref());
-    lower.min_by(|a, b| a.nll.total_cmp(&b.nll)).cloned()
+    lowest_of(lower, |minimum| minimum.nll).cloned()
 }

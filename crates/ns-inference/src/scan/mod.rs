@@ -14,9 +14,10 @@ pub use grid::GridPart;
 use crate::minimize::{Minimum, Outcome};
 use crate::parallel::{ExecutionContext, WorkPart};
 use crate::problem::Problem;
-use crate::profile::{Profiler, rounding};
+use crate::profile::Profiler;
 use crate::response::Response;
 use crate::result::BestFit;
+use crate::search::{is_better_end, without_rounding};
 use ns_core::{Model, SearchLikelihood};
 use serde::Serialize;
 use std::sync::Arc;
@@ -168,17 +169,9 @@ pub fn grid_of_parts<L: SearchLikelihood + Clone + Sync>(
 pub(crate) fn keep_lower(minima: &mut Minima, others: Minima) {
     for (known, other) in minima.iter_mut().zip(others) {
         let Some(other) = other else { continue };
-        if known.as_ref().is_none_or(|known| is_lower(&other, known)) {
+        if known.as_ref().is_none_or(|known| is_better_end(&other, known)) {
             *known = Some(other);
         }
-    }
-}
-
-/// Returns `true` if `a` is the better of two ends of the same conditional fit.
-pub(crate) fn is_lower(a: &Minimum, b: &Minimum) -> bool {
-    match (a.converged(), b.converged()) {
-        (true, true) => a.nll < b.nll,
-        (a, b) => a && !b,
     }
 }
 
@@ -190,12 +183,11 @@ struct Verdict {
 
 /// Returns the result, with everything referred to `best`.
 fn assemble(model: &Model, axes: &[(usize, Vec<f64>)], best: BestFit, minima: &Minima, verdict: Verdict) -> Scan {
-    let noise = rounding(best.nll);
     let good = |minimum: &Option<Minimum>| minimum.clone().filter(|m| m.converged() && best.converged);
     let delta_nll: Vec<Option<f64>> = minima
         .iter()
         .map(|minimum| good(minimum).map(|m| m.nll - best.nll))
-        .map(|delta| delta.map(|d| if d < 0.0 && d > -noise { 0.0 } else { d }))
+        .map(|delta| delta.map(|rise| without_rounding(rise, best.nll)))
         .collect();
     let outcomes: Vec<Option<Outcome>> = minima.iter().map(|m| m.as_ref().map(|m| m.outcome)).collect();
     let failed = outcomes.iter().flatten().filter(|outcome| **outcome != Outcome::Converged).count();

@@ -1,10 +1,11 @@
 //! One line of a scan: from its minimum outwards to both sides, and back.
 
-use super::{Minima, is_lower};
+use super::Minima;
 use crate::minimize::Minimum;
 use crate::parallel::ExecutionContext;
 use crate::profile::Profiler;
 use crate::response::Response;
+use crate::search::is_better_end;
 use ns_core::SearchLikelihood;
 
 /// A secant needs points that are not much closer to each other than the next one is.
@@ -138,7 +139,7 @@ impl Sweep<'_> {
                 continue;
             }
             let other = profiler.at_from(&self.fixed_at(value), &[start]);
-            if is_lower(&other, known) {
+            if is_better_end(&other, known) {
                 minima[inner] = Some(other);
             }
         }

@@ -1,10 +1,11 @@
 //! Lower minima where the model indicates them: starts made from a minimum, and what they lead to.
 
+use super::depth::{is_below, is_distinctly_lower, lowest_of};
 use super::local::add_cost;
 use super::nearby::Condition;
 use super::pool::{BasinPool, FoundBy};
 use super::suspects::SuspectKind;
-use super::{Search, Suspect, distinct};
+use super::{Search, Suspect};
 use crate::minimize::{Domain, Minimum};
 use ns_core::SearchLikelihood;
 
@@ -97,7 +98,7 @@ impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
         while let Some(from) = self.next_to_explore(&met, &explored) {
             explored.push(from);
             let minimum = met[from].0.clone();
-            let breadth = if from == lowest_of(&met) { breadth } else { SearchBreadth::Reflections };
+            let breadth = if from == lowest_met(&met) { breadth } else { SearchBreadth::Reflections };
             for (start, by) in self.indicated_starts(&minimum, breadth, last) {
                 if self.is_spent(last) {
                     break;
@@ -110,7 +111,7 @@ impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
                 }
             }
         }
-        let lowest = lowest_of(&met);
+        let lowest = lowest_met(&met);
         met.swap(0, lowest);
         let (first, rest) = met.split_at_mut(1);
         add_cost(&mut first[0].0, &rest.iter().map(|(other, _)| other).chain(&cost).collect::<Vec<_>>());
@@ -131,12 +132,12 @@ impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
         if explored.len() == ROUNDS {
             return None;
         }
-        let lowest = lowest_of(met);
+        let lowest = lowest_met(met);
         if !explored.contains(&lowest) {
             return Some(lowest);
         }
         let others = (0..met.len()).filter(|k| !explored.contains(k) && met[*k].0.converged());
-        others.min_by(|&a, &b| met[a].0.nll.total_cmp(&met[b].0.nll)).filter(|_| self.is_thorough())
+        lowest_of(others, |&k| met[k].0.nll).filter(|_| self.is_thorough())
     }
 
     /// Returns the lowest minimum that `start` (P) and the basins of `pool` lead to, explored if
@@ -147,7 +148,7 @@ impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
             let value = |i: usize| if self.domain.fixed[i] { start[i] } else { basin.minimum.params[i] };
             let from: Vec<f64> = (0..start.len()).map(value).collect();
             let other = self.run(&from);
-            if other.converged() && (!lowest.converged() || other.nll < lowest.nll) {
+            if other.converged() && (!lowest.converged() || is_below(other.nll, lowest.nll)) {
                 lowest = other;
             }
         }
@@ -279,7 +280,7 @@ impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
         }
         starts.into_iter().any(|(start, _)| {
             let other = self.run(&start);
-            other.converged() && other.nll < minimum.nll - distinct(minimum.nll)
+            other.converged() && is_distinctly_lower(other.nll, minimum.nll)
         })
     }
 
@@ -407,7 +408,7 @@ fn rise_ahead(minimum: &Minimum, at: &Minimum, which: &[usize]) -> f64 {
 /// Returns `true` if the conditional minimum `at`, with the parameters `which` moved, may lead
 /// elsewhere than back to `minimum`.
 fn leads_elsewhere(minimum: &Minimum, at: &Minimum, which: &[usize]) -> bool {
-    let is_lower = at.nll < minimum.nll || !minimum.converged() || !at.converged();
+    let is_lower = is_below(at.nll, minimum.nll) || !minimum.converged() || !at.converged();
     let moved = |j: usize| {
         let (x, y) = (at.params[j], minimum.params[j]);
         !which.contains(&j) && (x - y).abs() > MOVED_ALONG * y.abs().max(1.0)
@@ -429,10 +430,10 @@ pub(crate) fn is_cheap(n: usize, n_params: usize) -> bool {
 
 /// Returns which of `met` is the lowest minimum. A point that did not converge counts only if it is
 /// lower than every minimum.
-fn lowest_of(met: &[(Minimum, FoundBy)]) -> usize {
+fn lowest_met(met: &[(Minimum, FoundBy)]) -> usize {
     let minima = (0..met.len()).filter(|&k| met[k].0.converged());
-    let lowest = minima.min_by(|&a, &b| met[a].0.nll.total_cmp(&met[b].0.nll));
-    lowest.filter(|&k| met[0].0.nll.is_nan() || met[0].0.nll >= met[k].0.nll - distinct(met[k].0.nll)).unwrap_or(0)
+    let lowest = lowest_of(minima, |&k| met[k].0.nll);
+    lowest.filter(|&k| !is_distinctly_lower(met[0].0.nll, met[k].0.nll)).unwrap_or(0)
 }
 
 /// Returns the moves that change the sign of each of the parameters `which`.

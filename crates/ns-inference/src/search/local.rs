@@ -2,6 +2,7 @@
 //! its edge, or on the wrong side of a kink.
 
 use super::Candidates;
+use super::depth::{is_lower_behind_kink, is_lower_than_point, lowest_of};
 use super::nearby::Surroundings;
 use crate::hessian::Hessian;
 use crate::minimize::{Domain, MinimizeOptions, Minimizer, Minimum, Outcome};
@@ -143,8 +144,8 @@ impl<'a, L: SearchLikelihood + ?Sized> Search<'a, L> {
         }
         let direction = hessian.downward_direction();
         let found = LENGTHS.map(|length| self.minimize(&along(&saddle.params, &direction, length)));
-        let bar = saddle.nll - 1e-12 * saddle.nll.abs().max(1.0);
-        let lowest = found.iter().filter(|m| m.nll < bar).min_by(|a, b| a.nll.total_cmp(&b.nll));
+        let lower = found.iter().filter(|m| is_lower_than_point(m.nll, saddle.nll));
+        let lowest = lowest_of(lower, |m| m.nll);
         lowest.map(|lowest| {
             let mut lower = lowest.clone();
             add_cost(&mut lower, &[saddle]);
@@ -242,7 +243,7 @@ impl<'a, L: SearchLikelihood + ?Sized> Search<'a, L> {
         candidates.sort_by(|a, b| b.0.total_cmp(&a.0));
         for (_, start) in candidates {
             let mut minimum = self.minimize(&start);
-            if minimum.converged() && minimum.nll < best.nll - 1e-10 * best.nll.abs().max(1.0) {
+            if minimum.converged() && is_lower_behind_kink(minimum.nll, best.nll) {
                 add_cost(&mut minimum, &[best]);
                 return Some(minimum);
             }
@@ -284,7 +285,7 @@ impl<'a, L: SearchLikelihood + ?Sized> Search<'a, L> {
             let mut minimum = self.run(&along(&best.params, direction, length));
             add_cost(&mut minimum, &[best]);
             let bar = lowest.as_ref().map_or(best.nll, |m| m.nll);
-            if minimum.converged() && minimum.nll < bar - 1e-12 * bar.abs().max(1.0) {
+            if minimum.converged() && is_lower_than_point(minimum.nll, bar) {
                 lowest = Some(minimum);
             }
         }

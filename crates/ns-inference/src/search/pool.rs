@@ -1,6 +1,7 @@
 //! The basins that the fits of one model and data set have met.
 
-use super::{Search, distinct};
+use super::Search;
+use super::depth::{differs, distinct, is_below};
 use crate::minimize::Minimum;
 use ns_core::SearchLikelihood;
 
@@ -103,7 +104,7 @@ impl BasinPool {
         if self.is_full() {
             let heights = self.basins.iter().map(|basin| basin.minimum.nll).enumerate();
             match heights.max_by(|a, b| a.1.total_cmp(&b.1)) {
-                Some((highest, nll)) if minimum.nll < nll => self.basins.remove(highest),
+                Some((highest, nll)) if is_below(minimum.nll, nll) => self.basins.remove(highest),
                 _ => return,
             };
         }
@@ -131,13 +132,13 @@ impl BasinPool {
             free.all(|(_, (x, y))| (x - y).abs() <= SAME_BRANCH * y.abs().max(1.0))
         };
         match self.basins.iter().position(is_near) {
-            Some(k) => self.follow(k, minimum),
+            Some(k) => self.update(k, minimum),
             None => self.push(Basin { minimum: minimum.clone(), found_by, n_starts: 1 }),
         }
     }
 
-    /// Moves basin `k` to where it was followed to.
-    pub(crate) fn follow(&mut self, k: usize, to: &Minimum) {
+    /// Moves basin `k` to the minimum `to`, which a fit that started there has found.
+    pub(crate) fn update(&mut self, k: usize, to: &Minimum) {
         self.basins[k].minimum = to.clone();
     }
 
@@ -153,7 +154,7 @@ impl BasinPool {
 
 /// Returns `true` if `a` and `b` are different minima: of different depth, or mirror images.
 pub(crate) fn are_distinct<L: SearchLikelihood + ?Sized>(likelihood: &mut L, a: &Minimum, b: &Minimum) -> bool {
-    if (a.nll - b.nll).abs() > distinct(a.nll) {
+    if differs(b.nll, a.nll) {
         return true;
     }
     let is_near = |(x, y): (&f64, &f64)| (x - y).abs() <= 0.1 * x.abs().max(1.0);

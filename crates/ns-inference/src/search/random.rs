@@ -6,9 +6,10 @@
 //! given up if steps with the factorised Hessian of the best minimum carry it there: each costs a
 //! gradient and no new matrix.
 
+use super::Search;
+use super::depth::{distinct, is_below};
 use super::local::add_cost;
 use super::pool::FoundBy;
-use super::{Search, distinct};
 use crate::hessian::Hessian;
 use crate::minimize::Minimum;
 use crate::random;
@@ -107,7 +108,7 @@ impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
                 }
                 let end = self.run(&start);
                 let bar = lowest.as_ref().map_or(from.nll - distinct(from.nll), |(lowest, _)| lowest.nll);
-                if end.converged() && end.nll < bar {
+                if end.converged() && is_below(end.nll, bar) {
                     lowest = Some((end, FoundBy::NearPulled(k)));
                 }
             }

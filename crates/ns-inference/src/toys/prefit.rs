@@ -7,6 +7,7 @@ use crate::minimize::Domain;
 use crate::monitor::WithoutProgress;
 use crate::options::{FitOptions, domain_and_start};
 use crate::parallel::{self, ExecutionContext};
+use crate::search::lowest_of;
 use ns_core::batch::{BatchData, BatchFit, BatchTask};
 use ns_core::{Data, Model};
 use std::ops::Range;
@@ -151,5 +152,5 @@ impl DevicePrefit {
 /// Returns the lowest of one toy's converged fits, or the first fit if none converged.
 pub(super) fn lowest(fits: &[BatchFit]) -> &BatchFit {
     let converged = fits.iter().filter(|fit| fit.converged);
-    converged.min_by(|a, b| a.nll.total_cmp(&b.nll)).unwrap_or(&fits[0])
+    lowest_of(converged, |fit| fit.nll).unwrap_or(&fits[0])
 }

@@ -10,7 +10,8 @@ use super::run::ToyRun;
 use super::throw::ToySource;
 use crate::problem::Problem;
 use crate::profile::Profiler;
-use crate::test_statistic::{TestStatistic, told_apart};
+use crate::search::told_apart;
+use crate::test_statistic::TestStatistic;
 use ns_core::{Data, DataLikelihood};
 
 /// The tail of the distribution of toys that a p-value counts. The signed statistic is t_μ with the

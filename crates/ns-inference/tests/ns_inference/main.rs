@@ -12,6 +12,7 @@ mod formulas;
 mod goodness;
 mod hypothesis_tests;
 mod interpolation_rules;
+mod layers;
 mod minima;
 mod rankings;
 mod scans;
