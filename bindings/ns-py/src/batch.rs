@@ -39,23 +39,24 @@ struct DeviceValues {
 #[derive(Debug, Clone, Copy, FromPyObject)]
 #[pyo3(from_item_all)]
 struct Place {
-    row: usize,
-    n_rows: usize,
+    batch_element: usize,
+    n_batch: usize,
 }
 
 impl Place {
     /// Returns the beginning of a message, if there are several elements.
     fn prefix(self) -> String {
-        if self.n_rows > 1 { format!("row {} of {}: ", self.row, self.n_rows) } else { String::new() }
+        let Self { batch_element, n_batch } = self;
+        if n_batch > 1 { format!("batch element {batch_element} of {n_batch}: ") } else { String::new() }
     }
 }
 
 #[derive(Debug)]
 enum Problem {
     Device(AccelError),
-    Row {
+    Input {
         error: InvalidInputs,
-        n_rows: usize,
+        n_batch: usize,
     },
     Fit(DifferentiableError),
     /// Of an element that the device has left to the host.
@@ -82,8 +83,8 @@ impl Problem {
         match self {
             Self::Device(found @ AccelError::Input { .. }) => error::parameter(py, found.to_string(), found.hint()),
             Self::Device(found) => error::device(py, found),
-            Self::Row { error: InvalidInputs { row, error: found }, n_rows } => {
-                let prefix = Place { row: *row, n_rows: *n_rows }.prefix();
+            Self::Input { error: InvalidInputs { batch_element, error: found }, n_batch } => {
+                let prefix = Place { batch_element: *batch_element, n_batch: *n_batch }.prefix();
                 error::parameter(py, format!("{prefix}{found}"), found.hint())
             }
             Self::Left { error: found, place } => {
@@ -117,11 +118,11 @@ impl PySession {
         let run = || {
             let mut session = self.lock();
             on_device.follow(stream)?;
-            for rows in on_device.parts(inputs.n_rows)? {
-                let given = on_device.memory(inputs.address, self.inputs.len(), &rows)?;
+            for elements in on_device.parts(inputs.n_rows)? {
+                let given = on_device.memory(inputs.address, self.inputs.len(), &elements)?;
                 let set = on_device.session.lock().set_input_batch(DeviceInput::Resident(&given));
-                set.map_err(|error| among(error, rows.start, inputs.n_rows))?;
-                work(&mut session, on_device, rows)?;
+                set.map_err(|error| among(error, elements.start, inputs.n_rows))?;
+                work(&mut session, on_device, elements)?;
             }
             Ok(())
         };
@@ -129,15 +130,17 @@ impl PySession {
     }
 }
 
-/// Returns `error` of rows that begin at row `first` of `n_rows`.
-fn among(error: AccelError, first: usize, n_rows: usize) -> AccelError {
+/// Returns `error` of a part of a batch that begins with element `first` of `n_batch`.
+fn among(error: AccelError, first: usize, n_batch: usize) -> AccelError {
     match error {
-        AccelError::Input { row, error, .. } => AccelError::Input { row: first + row, n_rows, error },
+        AccelError::Input { batch_element, error, .. } => {
+            AccelError::Input { batch_element: first + batch_element, n_batch, error }
+        }
         other => other,
     }
 }
 
-/// Returns -ln L at `params` (1 or N rows) and `inputs` (1 or N rows) and its gradients.
+/// Returns -ln L at `params` (1 or N elements) and `inputs` (1 or N elements) and its gradients.
 ///
 /// Gradients are NaN outside the domain. A device in double precision computes them, if the session
 /// has one; else several threads do.
@@ -150,8 +153,8 @@ fn nll_batch<'py>(
 ) -> PyResult<Arrays<'py>> {
     let session = session.get();
     let (p, m) = (session.n_params, session.inputs.len());
-    let n_rows = inputs.shape()[0];
-    let n = params.shape()[0].max(n_rows);
+    let n_batch = inputs.shape()[0];
+    let n = params.shape()[0].max(n_batch);
     let fits =
         |array: &Bound<'py, PyArray2<f64>>, width| [1, n].contains(&array.shape()[0]) && array.shape()[1] == width;
     if !fits(params, p) || !fits(inputs, m) {
@@ -165,10 +168,10 @@ fn nll_batch<'py>(
         let mut host = session.lock();
         match session.device.as_ref().filter(|device| device.session.is_exact()) {
             Some(device) => {
-                check_inputs(session, at.inputs).map_err(|error| Problem::Row { error, n_rows })?;
+                check_inputs(session, at.inputs).map_err(|error| Problem::Input { error, n_batch })?;
                 Ok(device.evaluated(&at, p, m)?)
             }
-            None => host.nll_at(&at, all_threads()).map_err(|error| Problem::Row { error, n_rows }),
+            None => host.nll_at(&at, all_threads()).map_err(|error| Problem::Input { error, n_batch }),
         }
     };
     let found = py.detach(run).map_err(|found: Problem| found.raised(py))?;
@@ -178,8 +181,10 @@ fn nll_batch<'py>(
 
 /// Checks inputs on the host: a device could only tell the place of one that is not valid.
 fn check_inputs(session: &PySession, inputs: &[f64]) -> Result<(), InvalidInputs> {
-    let mut rows = inputs.chunks(session.inputs.len()).enumerate();
-    rows.try_for_each(|(row, inputs)| session.inputs.check(inputs).map_err(|error| InvalidInputs { row, error }))
+    let mut each = inputs.chunks(session.inputs.len()).enumerate();
+    each.try_for_each(|(batch_element, inputs)| {
+        session.inputs.check(inputs).map_err(|error| InvalidInputs { batch_element, error })
+    })
 }
 
 /// An evaluation of -ln L at tensors in the device's memory.
@@ -206,9 +211,9 @@ fn nll_resident(py: Python<'_>, session: &Bound<'_, PySession>, wanted: Resident
         return Err(error::data(format!("{n_points} points and {n_inputs} input vectors for {n} values")));
     }
     let output = session.output(output);
-    session.each_part(py, inputs, stream, |_, device, rows| {
-        // One row of inputs serves all points, as many at a time as there is memory for.
-        let parts = if inputs.n_rows == n { vec![rows] } else { device.parts(n)? };
+    session.each_part(py, inputs, stream, |_, device, elements| {
+        // One vector of inputs serves all points, as many at a time as there is memory for.
+        let parts = if inputs.n_rows == n { vec![elements] } else { device.parts(n)? };
         for part in parts {
             let points = if params.n_rows == n { part.clone() } else { 0..1 };
             let points = device.memory(params.address, session.n_params, &points)?;
@@ -244,15 +249,15 @@ fn profiled_nll_resident(
     let ResidentMinima { stream, inputs, mu, output } = wanted;
     let mu = mu.map(|mu| one_each(mu, inputs.n_rows)).transpose()?;
     let mut found = Found::new(inputs.n_rows, session.n_params);
-    session.each_part(py, inputs, stream, |host, device, rows| {
-        let mu = mu.as_deref().map(|mu| &mu[rows.clone()]);
+    session.each_part(py, inputs, stream, |host, device, elements| {
+        let mu = mu.as_deref().map(|mu| &mu[elements.clone()]);
         let minima = host.profiled_nll_of_batch(&mut device.session.clone(), &device.data, mu).map_err(Problem::Fit)?;
-        let mut points = Vec::with_capacity(rows.len() * session.n_params);
-        for (element, minimum) in rows.clone().zip(minima) {
+        let mut points = Vec::with_capacity(elements.len() * session.n_params);
+        for (element, minimum) in elements.clone().zip(minima) {
             found.push(element, minimum.map(|minimum| (minimum.nll, minimum.params)), &mut points);
         }
         match output {
-            Some(output) => Ok(device.gradients_into(DeviceInput::Host(&points), &rows, session.output(output))?),
+            Some(output) => Ok(device.gradients_into(DeviceInput::Host(&points), &elements, session.output(output))?),
             None => Ok(()),
         }
     })?;
@@ -314,12 +319,12 @@ fn statistic_resident(
     let n = inputs.n_rows;
     let mu = one_each(mu, n)?;
     let mut values = Found::new(n, session.n_params);
-    session.each_part(py, inputs, stream, |host, device, rows| {
-        let (mut session_on_device, mu) = (device.session.clone(), &mu[rows.clone()]);
+    session.each_part(py, inputs, stream, |host, device, elements| {
+        let (mut session_on_device, mu) = (device.session.clone(), &mu[elements.clone()]);
         let found = host.statistic_of_batch(&mut session_on_device, &device.data, statistic, mu);
         let found = found.map_err(Problem::Fit)?;
-        let [mut conditional, mut free] = [(); 2].map(|()| Vec::with_capacity(rows.len() * session.n_params));
-        for (element, compared) in rows.clone().zip(found) {
+        let [mut conditional, mut free] = [(); 2].map(|()| Vec::with_capacity(elements.len() * session.n_params));
+        for (element, compared) in elements.clone().zip(found) {
             let (at_mu, at_best) = match compared {
                 Some(compared) => (Some((compared.q, compared.conditional)), compared.free),
                 None => (None, vec![f64::NAN; session.n_params]),
@@ -328,8 +333,8 @@ fn statistic_resident(
             free.extend(at_best);
         }
         if let Some(output) = output.map(|output| session.output(output)) {
-            device.gradients_into(DeviceInput::Host(&conditional), &rows, output)?;
-            device.gradients_into(DeviceInput::Host(&free), &(n + rows.start..n + rows.end), output)?;
+            device.gradients_into(DeviceInput::Host(&conditional), &elements, output)?;
+            device.gradients_into(DeviceInput::Host(&free), &(n + elements.start..n + elements.end), output)?;
         }
         Ok(())
     })?;
@@ -364,7 +369,8 @@ fn element_on_host<'py>(
     let mut by_inputs = vec![0.0; session.inputs.len()];
     let run = || {
         session.lock().on_host(|host| {
-            let refused = |error| Problem::Row { error: InvalidInputs { row: place.row, error }, n_rows: place.n_rows };
+            let Place { batch_element, n_batch } = place;
+            let refused = |error| Problem::Input { error: InvalidInputs { batch_element, error }, n_batch };
             host.set_inputs(given).map_err(refused)?;
             let found = match statistic {
                 Some(statistic) => host.statistic(statistic, mu.unwrap_or(0.0), Some(&mut by_inputs)),
@@ -379,7 +385,7 @@ fn element_on_host<'py>(
 
 /// Returns `mu` if it has a value for each of `n` elements.
 fn one_each(mu: Vec<f64>, n: usize) -> PyResult<Vec<f64>> {
-    if mu.len() == n { Ok(mu) } else { Err(error::data(format!("{} tested values for {n} rows", mu.len()))) }
+    if mu.len() == n { Ok(mu) } else { Err(error::data(format!("{} tested values for {n} batch elements", mu.len()))) }
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

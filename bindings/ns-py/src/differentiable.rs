@@ -84,7 +84,7 @@ pub(crate) struct PySession {
 /// A NumPy vector.
 type Vector<'py> = Bound<'py, PyArray1<f64>>;
 
-/// Directions of derivatives, one for each row of inputs.
+/// Directions of derivatives, one for each batch element.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct Directions<'py> {
@@ -105,9 +105,9 @@ struct Point<'py> {
     inputs: Vector<'py>,
 }
 
-/// What is written of one row of inputs: values (K) and derivatives by inputs (K × M; empty if they
+/// What is written of one batch element: values (K) and derivatives by inputs (K × M; empty if they
 /// are not wanted) and by the tested value (K).
-struct Row<'a> {
+struct ElementOutput<'a> {
     values: &'a mut [f64],
     by_inputs: &'a mut [f64],
     by_mu: &'a mut [f64],
@@ -148,10 +148,10 @@ fn described(block: &InputBlock) -> Described<'_> {
 #[derive(Debug)]
 enum Problem {
     Input(InputError),
-    /// A row that failed.
-    Row {
-        row: usize,
-        n_rows: usize,
+    /// A batch element that failed.
+    Element {
+        batch_element: usize,
+        n_batch: usize,
         found: DifferentiableError,
     },
 }
@@ -162,7 +162,7 @@ impl PySession {
         self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Evaluates `quantity` of every row of `inputs` (N × M).
+    /// Evaluates `quantity` of every batch element of `inputs` (N × M).
     ///
     /// Returns values, gradients by inputs (empty if they are not wanted) and by the tested value.
     fn evaluated<'py>(
@@ -170,7 +170,7 @@ impl PySession {
         py: Python<'py>,
         inputs: &Bound<'py, PyArray2<f64>>,
         Extent { n_values, gradient }: Extent,
-        quantity: impl Fn(&mut Session, usize, Row<'_>) -> Result<(), DifferentiableError> + Send + Sync,
+        quantity: impl Fn(&mut Session, usize, ElementOutput<'_>) -> Result<(), DifferentiableError> + Send + Sync,
     ) -> PyResult<[Vec<f64>; 3]> {
         let (n, m) = (inputs.shape()[0], self.inputs.len());
         if inputs.shape()[1] != m {
@@ -184,16 +184,20 @@ impl PySession {
         let mut by_inputs = vec![0.0; if gradient { n * n_values * m } else { 0 }];
         let done = py.detach(|| {
             let mut session = self.lock();
-            for row in 0..n {
-                session.set_inputs(&given[row * m..(row + 1) * m]).map_err(Problem::Input)?;
-                let (start, end) = (row * n_values, (row + 1) * n_values);
+            for batch_element in 0..n {
+                session.set_inputs(&given[batch_element * m..(batch_element + 1) * m]).map_err(Problem::Input)?;
+                let (start, end) = (batch_element * n_values, (batch_element + 1) * n_values);
                 let derivatives = if gradient { start * m..end * m } else { 0..0 };
-                let out = Row {
+                let out = ElementOutput {
                     values: &mut values[start..end],
                     by_inputs: &mut by_inputs[derivatives],
                     by_mu: &mut by_mu[start..end],
                 };
-                quantity(&mut session, row, out).map_err(|found| Problem::Row { row, n_rows: n, found })?;
+                quantity(&mut session, batch_element, out).map_err(|found| Problem::Element {
+                    batch_element,
+                    n_batch: n,
+                    found,
+                })?;
             }
             Ok(())
         });
@@ -201,13 +205,13 @@ impl PySession {
         Ok([values, by_inputs, by_mu])
     }
 
-    /// Evaluates `quantity` of every row of `inputs` (N × M); returns arrays.
+    /// Evaluates `quantity` of every batch element of `inputs` (N × M); returns arrays.
     fn arrays<'py>(
         &self,
         py: Python<'py>,
         inputs: &Bound<'py, PyArray2<f64>>,
         extent: Extent,
-        quantity: impl Fn(&mut Session, usize, Row<'_>) -> Result<(), DifferentiableError> + Send + Sync,
+        quantity: impl Fn(&mut Session, usize, ElementOutput<'_>) -> Result<(), DifferentiableError> + Send + Sync,
     ) -> PyResult<Found<'py>> {
         let Extent { n_values, gradient } = extent;
         let [values, by_inputs, by_mu] = self.evaluated(py, inputs, extent, quantity)?;
@@ -217,7 +221,8 @@ impl PySession {
         Ok((shaped(py, values, &[n, n_values])?, by_inputs, by_mu))
     }
 
-    /// Evaluates `product`, a Hessian times a direction, of every row of `inputs` (N × M).
+    /// Evaluates `product`, a Hessian times a direction, of every batch element of `inputs` (N ×
+    /// M).
     fn products<'py>(
         &self,
         py: Python<'py>,
@@ -235,9 +240,9 @@ impl PySession {
         let borrowed = along.try_readonly()?;
         let directions = borrowed.as_slice().map_err(|_| error::data("directions must be contiguous".to_owned()))?;
         let [_, by_inputs, by_mu] =
-            self.evaluated(py, inputs, Extent { n_values: 1, gradient: true }, |session, i, row| {
+            self.evaluated(py, inputs, Extent { n_values: 1, gradient: true }, |session, i, element| {
                 let direction = InputDirection { inputs: &directions[i * m..(i + 1) * m], mu: along_mu[i] };
-                row.by_mu[0] = product(session, i, direction, row.by_inputs)?;
+                element.by_mu[0] = product(session, i, direction, element.by_inputs)?;
                 Ok(())
             })?;
         Ok((shaped(py, by_inputs, &[n, m])?, shaped(py, by_mu, &[n])?))
@@ -385,7 +390,7 @@ impl PySession {
     }
 
     /// Returns the minimum of -ln L, with the parameter of interest free, or fixed at a value for
-    /// each row.
+    /// each batch element.
     fn profiled_nll<'py>(
         &self,
         py: Python<'py>,
@@ -394,14 +399,14 @@ impl PySession {
         mu: Vec<f64>,
         gradient: bool,
     ) -> PyResult<Found<'py>> {
-        self.arrays(py, inputs, Extent { n_values: 1, gradient }, move |session, i, row| {
-            let [value, by_mu] = session.profiled_nll(is_fixed.then(|| mu[i % mu.len()]), wanted(row.by_inputs))?;
-            (row.values[0], row.by_mu[0]) = (value, by_mu);
+        self.arrays(py, inputs, Extent { n_values: 1, gradient }, move |session, i, element| {
+            let [value, by_mu] = session.profiled_nll(is_fixed.then(|| mu[i % mu.len()]), wanted(element.by_inputs))?;
+            (element.values[0], element.by_mu[0]) = (value, by_mu);
             Ok(())
         })
     }
 
-    /// Returns the products of the minimum's Hessian with directions, of every row.
+    /// Returns the products of the minimum's Hessian with directions, of every batch element.
     ///
     /// They are by inputs (N × M) and by the tested value (N).
     fn profiled_nll_product<'py>(
@@ -432,7 +437,8 @@ impl PySession {
         })
     }
 
-    /// Returns a statistic of the observed data or of the Asimov data set, at a value for each row.
+    /// Returns a statistic of the observed data or of the Asimov data set, at a value for each
+    /// batch element.
     fn statistic<'py>(
         &self,
         py: Python<'py>,
@@ -443,19 +449,20 @@ impl PySession {
         gradient: bool,
     ) -> PyResult<Found<'py>> {
         let statistic = one_sided(py, test_stat)?;
-        self.arrays(py, inputs, Extent { n_values: 1, gradient }, move |session, i, row| {
+        self.arrays(py, inputs, Extent { n_values: 1, gradient }, move |session, i, element| {
             let mu = mu[i % mu.len()];
             let [q, by_mu] = if is_asimov {
-                session.asimov_statistic(statistic, mu, wanted(row.by_inputs))?
+                session.asimov_statistic(statistic, mu, wanted(element.by_inputs))?
             } else {
-                session.statistic(statistic, mu, wanted(row.by_inputs))?
+                session.statistic(statistic, mu, wanted(element.by_inputs))?
             };
-            (row.values[0], row.by_mu[0]) = (q, by_mu);
+            (element.values[0], element.by_mu[0]) = (q, by_mu);
             Ok(())
         })
     }
 
-    /// Returns p-values (`CLs`, `CLsb`, `CLb`), observed and expected, at a value for each row.
+    /// Returns p-values (`CLs`, `CLsb`, `CLb`), observed and expected, at a value for each batch
+    /// element.
     fn p_values<'py>(
         &self,
         py: Python<'py>,
@@ -471,7 +478,7 @@ impl PySession {
             py,
             inputs,
             Extent { n_values: ns_inference::differentiable::CLS, gradient },
-            move |session, i, row| {
+            move |session, i, element| {
                 let mut derivatives = [vec![0.0; m], vec![0.0; m]];
                 let room = gradient.then(|| derivatives.each_mut().map(Vec::as_mut_slice));
                 let found = session.test(statistic, mu[i % mu.len()], room)?;
@@ -481,10 +488,10 @@ impl PySession {
                     _ => found.cls(),
                 };
                 for (k, [value, by_q, by_q_asimov]) in values.into_iter().enumerate() {
-                    row.values[k] = value;
-                    row.by_mu[k] = by_q * found.q_by_mu + by_q_asimov * found.q_asimov_by_mu;
+                    element.values[k] = value;
+                    element.by_mu[k] = by_q * found.q_by_mu + by_q_asimov * found.q_asimov_by_mu;
                     if gradient {
-                        let out = row.by_inputs[k * m..(k + 1) * m].iter_mut();
+                        let out = element.by_inputs[k * m..(k + 1) * m].iter_mut();
                         out.zip(&derivatives[0])
                             .zip(&derivatives[1])
                             .for_each(|((out, q), asimov)| *out = by_q * q + by_q_asimov * asimov);
@@ -516,10 +523,10 @@ impl PySession {
             return Err(error::parameter(py, message, hint));
         }
         let m = self.inputs.len();
-        self.arrays(py, inputs, Extent { n_values: which.len(), gradient }, move |session, _, row| {
+        self.arrays(py, inputs, Extent { n_values: which.len(), gradient }, move |session, _, element| {
             for (k, which) in which.iter().enumerate() {
-                let out = if gradient { Some(&mut row.by_inputs[k * m..(k + 1) * m]) } else { None };
-                row.values[k] =
+                let out = if gradient { Some(&mut element.by_inputs[k * m..(k + 1) * m]) } else { None };
+                element.values[k] =
                     session.limit(wanted_limit, which.map_or(LimitKind::Observed, LimitKind::Expected), out)?;
             }
             Ok(())
@@ -534,10 +541,10 @@ impl PySession {
         mu: Option<f64>,
         gradient: bool,
     ) -> PyResult<Found<'py>> {
-        self.arrays(py, inputs, Extent { n_values: 1, gradient }, move |session, _, row| {
-            row.values[0] = match mu {
-                None => session.sigma(wanted(row.by_inputs))?,
-                Some(mu) => session.asimov_sigma(mu, wanted(row.by_inputs))?,
+        self.arrays(py, inputs, Extent { n_values: 1, gradient }, move |session, _, element| {
+            element.values[0] = match mu {
+                None => session.sigma(wanted(element.by_inputs))?,
+                Some(mu) => session.asimov_sigma(mu, wanted(element.by_inputs))?,
             };
             Ok(())
         })
@@ -561,9 +568,10 @@ fn contiguous<'a>(values: &'a PyReadonlyArray1<'_, f64>) -> PyResult<&'a [f64]> 
 fn problem(py: Python<'_>, problem: &Problem) -> PyErr {
     match problem {
         Problem::Input(found) => error::parameter(py, found.to_string(), found.hint()),
-        Problem::Row { found: DifferentiableError::Device { reason }, .. } => error::lost_device(py, reason),
-        Problem::Row { row, n_rows, found } => {
-            let place = if *n_rows > 1 { format!("row {row} of {n_rows}: ") } else { String::new() };
+        Problem::Element { found: DifferentiableError::Device { reason }, .. } => error::lost_device(py, reason),
+        Problem::Element { batch_element, n_batch, found } => {
+            let place =
+                if *n_batch > 1 { format!("batch element {batch_element} of {n_batch}: ") } else { String::new() };
             error::gradient(py, format!("{place}{found}"), found.hint().map(str::to_owned))
         }
     }

@@ -96,10 +96,10 @@ def _require_resolved(raw: Any, inputs: Any, q: Any) -> None:
     nll = raw.profiled_nll(inputs[small], False, [0.0], False)[0][:, 0]
     unresolved = small[q[small] < _RESOLVED * np.maximum(1.0, np.abs(nll))]
     if len(unresolved) > 0:
-        row = f"row {unresolved[0]}: " if len(inputs) > 1 else ""
+        place = f"batch element {unresolved[0]}: " if len(inputs) > 1 else ""
         value = f"{q[unresolved[0]]:.1e}"
         raise GradientError(
-            f"{row}q₀ is {value}, too close to 0 for second derivatives of its root"
+            f"{place}q₀ is {value}, too close to 0 for second derivatives of its root"
         )
 
 

@@ -452,12 +452,12 @@ class ProfiledDifferentiableSession(DifferentiableSession):
     """A `DifferentiableSession`, by the name that says what happens to nuisance parameters."""
 
 
-def tested(mu: float | Iterable[float], n_rows: int, name: str = "mu") -> list[float]:
+def tested(mu: float | Iterable[float], n_batch: int, name: str = "mu") -> list[float]:
     """Returns the tested values: one for all input vectors, or one for each."""
     is_single = np.ndim(mu) == 0  # type: ignore[arg-type]
     values = [real(name, one) for one in ([mu] if is_single else mu)]  # type: ignore[union-attr]
-    if len(values) not in (1, n_rows):
-        raise ParameterError(f"{len(values)} values of `{name}` for {n_rows} input vectors")
+    if len(values) not in (1, n_batch):
+        raise ParameterError(f"{len(values)} values of `{name}` for {n_batch} input vectors")
     return values
 
 

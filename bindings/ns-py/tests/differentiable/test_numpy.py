@@ -67,7 +67,7 @@ def test_outside_the_domain_nll_has_no_gradient():
 
 def test_a_row_that_fails_is_named():
     session = DifferentiableSession(random_model(3), "signal")
-    with pytest.raises(nextstat.GradientError, match=r"^row 1 of 2: .*uncertainty"):
+    with pytest.raises(nextstat.GradientError, match=r"^batch element 1 of 2: .*uncertainty"):
         session.sigma_mu(np.stack([session.values, -session.values]))
     with pytest.raises(nextstat.GradientError, match=r"^`mu` has no uncertainty"):
         session.sigma_mu(-session.values)
@@ -276,7 +276,7 @@ def test_nll_of_rows_is_that_of_each(device):
     assert np.isposinf(session.nll(params, inputs)[0][3]) and np.isnan(session.nll(params, inputs)[2][3]).all()
     assert (session.n_device_points > 0) == (device == "emulated")
     inputs[5, 1] = np.nan
-    with pytest.raises(nextstat.ParameterError, match=r"row 5 of 700: NaN is not a valid value for"):
+    with pytest.raises(nextstat.ParameterError, match=r"batch element 5 of 700: NaN is not a valid value for"):
         session.nll(params, inputs)
     with pytest.raises(nextstat.ParameterError, match="699 parameter vectors and 700 of inputs"):
         session.nll(params[1:], inputs)

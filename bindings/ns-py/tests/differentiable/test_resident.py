@@ -147,7 +147,7 @@ def test_inputs_that_no_template_can_have_are_refused_by_row_and_block():
     rows, params = leaf(rows_of(session, 3), session).detach(), leaf(session.model.init, session).detach()
     rows[1, 2] = float("nan")
     for function in (lambda: nt.q0(session, rows), lambda: nt.nll(session, params, rows)):
-        with pytest.raises(nextstat.ParameterError, match=r"row 1 of 3: .*first/signal.*element 2"):
+        with pytest.raises(nextstat.ParameterError, match=r"batch element 1 of 3: .*first/signal.*element 2"):
             function()
     with pytest.raises(ValueError, match="inputs were given"):
         nt.q0(session, rows[:, 1:])
@@ -179,7 +179,7 @@ def test_a_fit_that_fails_everywhere_raises_its_verdict():
     model = nextstat.model_of({"channels": [channel], "observations": [observed], "measurements": [measurement], "version": "1.0.0"})
     session = sessions(model, ["signal", "background"])[1]
     rows = leaf(np.stack([session.values, -session.values]), session)
-    with pytest.raises(nt.GradientError, match=r"row 1 of 2: .*did not converge"):
+    with pytest.raises(nt.GradientError, match=r"batch element 1 of 2: .*did not converge"):
         nt.profiled_nll(session, rows)
     assert torch.isfinite(nt.profiled_nll(session, rows[:1])).all()
 

@@ -52,12 +52,12 @@ pub enum AccelError {
         expected: usize,
     },
     /// Inputs that are not valid for a template.
-    #[error("{}{error}", place_of_row(*row, *n_rows))]
+    #[error("{}{error}", place_in_batch(*batch_element, *n_batch))]
     Input {
-        /// Their row in the batch.
-        row: usize,
-        /// The number of rows.
-        n_rows: usize,
+        /// Their index in the batch.
+        batch_element: usize,
+        /// The number of batch elements.
+        n_batch: usize,
         /// What is wrong.
         error: InputError,
     },
@@ -108,7 +108,7 @@ impl AccelError {
     }
 }
 
-/// Returns the place of a row, if there are several.
-fn place_of_row(row: usize, n_rows: usize) -> String {
-    if n_rows > 1 { format!("row {row} of {n_rows}: ") } else { String::new() }
+/// Returns the beginning of a message about a batch element, if there are several.
+fn place_in_batch(batch_element: usize, n_batch: usize) -> String {
+    if n_batch > 1 { format!("batch element {batch_element} of {n_batch}: ") } else { String::new() }
 }

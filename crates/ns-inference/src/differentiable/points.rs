@@ -39,7 +39,7 @@ pub struct BatchValues {
 #[derive(Debug, Clone, PartialEq)]
 pub struct InvalidInputs {
     /// The index of the batch element.
-    pub row: usize,
+    pub batch_element: usize,
     /// The reason.
     pub error: InputError,
 }
@@ -66,10 +66,10 @@ impl<L: TemplateLikelihood + Clone + Send> ProfiledDifferentiableSession<L> {
         assert!(at.params.len() == p || at.params.len() == at.n * p, "one point, or one for each batch element");
         if !at.inputs.len().is_multiple_of(m) || (at.inputs.len() != m && at.inputs.len() != at.n * m) {
             let error = InputError::Length { found: at.inputs.len(), wanted: m };
-            return Err(InvalidInputs { row: 0, error });
+            return Err(InvalidInputs { batch_element: 0, error });
         }
-        for (element, inputs) in at.inputs.chunks(m).enumerate() {
-            self.inputs.check(inputs).map_err(|error| InvalidInputs { row: element, error })?;
+        for (batch_element, inputs) in at.inputs.chunks(m).enumerate() {
+            self.inputs.check(inputs).map_err(|error| InvalidInputs { batch_element, error })?;
         }
         let mut found =
             BatchValues { values: vec![0.0; at.n], by_params: vec![0.0; at.n * p], by_inputs: vec![0.0; at.n * m] };

@@ -141,8 +141,9 @@ def evaluated(
     if wants_gradient:
         bad = ~(torch.isfinite(by_inputs).all(1) & torch.isfinite(by_mu))
         if bool(bad.any()):
-            row = f"row {int(bad.nonzero()[0])} of {len(bad)}: " if len(bad) > 1 else ""
-            raise GradientError(f"{row}the gradient of `{quantity.method}` is not finite")
+            element = int(bad.nonzero()[0])
+            place = f"batch element {element} of {len(bad)}: " if len(bad) > 1 else ""
+            raise GradientError(f"{place}the gradient of `{quantity.method}` is not finite")
     if quantity.then is not None:
         values, by_inputs, by_mu = _then(quantity.then, values, by_inputs, by_mu)
     found = (values, by_inputs, by_mu)
@@ -218,17 +219,17 @@ def _finish(
     left, values, by_inputs, by_mu = into
     test_stat = quantity.arguments[0] if quantity.method == "statistic" else None
     is_tested = test_stat is not None or quantity.arguments[0]
-    for row in left:
+    for element in left:
         wanted = {
             "test_stat": test_stat,
-            "mu": mu[row] if is_tested else None,
-            "place": {"row": row, "n_rows": len(given)},
+            "mu": mu[element] if is_tested else None,
+            "place": {"batch_element": element, "n_batch": len(given)},
         }
-        on_host = given[row].cpu().numpy()
+        on_host = given[element].cpu().numpy()
         value, gradient, derivative = _nextstat.element_on_host(session._raw, on_host, wanted)
-        values[row] = value
+        values[element] = value
         if by_inputs is not None:
-            by_inputs[row], by_mu[row] = torch.from_numpy(gradient).to(given), derivative
+            by_inputs[element], by_mu[element] = torch.from_numpy(gradient).to(given), derivative
 
 
 def _then(name: str, values: torch.Tensor, by_inputs: Any, by_mu: Any) -> tuple[Any, Any, Any]:

@@ -176,10 +176,10 @@ impl DeviceSession {
     fn check_verdicts(&self, verdicts: &[f64]) -> Result<(), AccelError> {
         let (Some(inputs), n_inputs) = (&self.inputs, self.n_inputs()) else { return Ok(()) };
         let refused = verdicts.iter().position(|&first| first as usize != n_inputs);
-        let Some(row) = refused else { return Ok(()) };
-        let (block, element) = inputs.place(verdicts[row] as usize);
+        let Some(refused) = refused else { return Ok(()) };
+        let (block, element) = inputs.place(verdicts[refused] as usize);
         let error = InputError::Refused { block, element };
-        Err(AccelError::Input { row, n_rows: verdicts.len(), error })
+        Err(AccelError::Input { batch_element: refused, n_batch: verdicts.len(), error })
     }
 
     /// Returns -ln L of `data` at `points` (N × P, or P for all), and both its gradients, for `n`

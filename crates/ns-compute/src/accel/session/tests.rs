@@ -83,9 +83,10 @@ fn no_kernel_reads_or_writes_beside_a_table_of_its_memory() {
     }
 }
 
-/// A batch that is too large for one launch is done in several, whose items go on counting rows.
+/// A batch that is too large for one launch is done in several, whose items go on counting the
+/// elements.
 #[test]
-fn items_of_a_later_launch_are_of_their_own_rows() {
+fn items_of_a_later_launch_have_their_own_templates() {
     let device = Device::open(Backend::Emulated, 0).expect("the emulated device opens");
     let model = random::model(3, Shape::PYHF, Interpolation::default());
     let inputs = everything(&model);

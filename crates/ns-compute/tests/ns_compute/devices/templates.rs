@@ -251,7 +251,7 @@ fn inputs_that_no_template_can_have_are_refused_by_row_and_block() {
             rows[at] = value;
             let (block, element) = inputs.place(at % m);
             let error = InputError::Refused { block, element };
-            let expected = AccelError::Input { row: at / m, n_rows: 3, error };
+            let expected = AccelError::Input { batch_element: at / m, n_batch: 3, error };
             assert_eq!(device.set_input_batch(DeviceInput::Host(&rows)), Err(expected));
             assert_eq!(device.n_batch(), 1, "the model's own templates are there again");
         }
