@@ -47,6 +47,29 @@ class Words(unittest.TestCase):
         ):
             self.assertEqual(says(line), [], line)
 
+    def test_warm_starts_are_not_followed(self):
+        path = "crates/ns-inference/src/hypotest.rs"
+        for line in ("self.test.follow(data)", "pub(crate) fn following(", "only_follows: bool,", "let followed: Vec<f64> = x;", "// basins are followed"):
+            self.assertTrue(says(line, path), line)
+        for line in (
+            "// the limits follow from the data",
+            "fn counts_follow_the_poisson_distribution() {",
+            "// as follows:",
+            "// what follows, and (what follows)",
+        ):
+            self.assertEqual(says(line, path), [], line)
+        self.assertEqual(says("on_device.follow(stream)?;", "bindings/ns-py/src/batch.rs"), [])
+
+    def test_batch_elements_are_not_rows(self):
+        for line, path in (
+            ('format!("row {row} of {n_rows}: ")', "crates/ns-compute/src/accel/error.rs"),
+            ("    pub row: usize,", "crates/ns-inference/src/differentiable/points.rs"),
+            ('f"row {int(bad.nonzero()[0])} of {len(bad)}: "', "bindings/ns-py/python/nextstat/torch/_resident.py"),
+            ("Err(AccelError::Input { row, n_rows, error })", "bindings/ns-py/src/batch.rs"),
+        ):
+            self.assertTrue(says(line, path), line)
+        self.assertEqual(says("let row = shape.row(&at.jacobian, slot);", "crates/ns-inference/src/differentiable/a.rs"), [])
+
     def test_the_glossary_may_name_what_it_rejects(self):
         self.assertEqual(says("one that a fit leaves at a given value. (Not *held*.)", "docs/glossary.md"), [])
 

@@ -44,10 +44,11 @@ use ns_inference::test_statistic::TestStatistic;
 use ns_translate::{LoadRequest, LoadedWorkspace, load_document};
 use std::sync::{Arc, OnceLock};
 
-/// Without the full search, one signal in so many is tested with it all the same.
+/// One pilot per this many signals: where the scan does without the full search, pilots are tested
+/// with it as well.
 const PILOT_STEP: usize = 64;
 
-/// The largest number of these signals.
+/// The largest number of pilots.
 const MOST_PILOTS: usize = 16;
 
 /// What is computed for every signal.
@@ -274,7 +275,7 @@ impl Background {
         let mut found = if explores {
             test.explore(problem, &mut worker.asimov)
         } else {
-            test.follow(problem, &mut worker.asimov, minima)
+            test.from_background(problem, &mut worker.asimov, minima)
         };
         // With those of their factors, -2 ln L of different signals could not be compared.
         let normalisation = 2.0 * self.slot.normalisation(&worker.model);

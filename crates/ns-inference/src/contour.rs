@@ -276,7 +276,7 @@ impl<L: SearchLikelihood + Clone + Sync> Plane<'_, L> {
         if ray.end <= 0.0 {
             return Vec::new();
         }
-        vec![self.follow(profiler, &ray, &self.best, target, target)]
+        vec![self.crossing_on(profiler, &ray, &self.best, target, target)]
     }
 
     /// Returns the ends of the part of an edge that lies inside the contour, if there is one.
@@ -300,7 +300,7 @@ impl<L: SearchLikelihood + Clone + Sync> Plane<'_, L> {
             let mut direction = [0.0; 2];
             direction[1 - k] = sign * width;
             let ray = self.ray(from, direction);
-            (ray.end > 0.0).then(|| self.follow(profiler, &ray, &middle, target, (target * target - rise).sqrt()))
+            (ray.end > 0.0).then(|| self.crossing_on(profiler, &ray, &middle, target, (target * target - rise).sqrt()))
         });
         let with_cut = |point: ContourPoint| ContourPoint { cut: Some(ContourCut::Range(cut.clone())), ..point };
         ends.into_iter().flatten().map(with_cut).collect()
@@ -322,9 +322,9 @@ impl<L: SearchLikelihood + Clone + Sync> Plane<'_, L> {
         ray
     }
 
-    /// Returns the point of `ray` at which the height is reached, `[target, first]` with the first
-    /// place to look at; from the conditional minimum `start`.
-    fn follow(
+    /// Returns the point of `ray` at which the profile reaches the height `target`. The first fit
+    /// is at `first` on the ray, and starts at the conditional minimum `start`.
+    fn crossing_on(
         &self,
         profiler: &mut Profiler<'_, L>,
         ray: &Ray,

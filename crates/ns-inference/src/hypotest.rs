@@ -71,8 +71,8 @@ pub struct ProfileRatioTest<'a, L: ?Sized> {
     observed_branches: Vec<Vec<f64>>,
     /// The same of the Asimov data set.
     asimov_branches: Vec<Vec<f64>>,
-    /// Whether conditional minima are only followed from the basins that are known.
-    only_follows: bool,
+    /// Whether fits of conditional minima start at the basins that are known, and nowhere else.
+    starts_at_basins: bool,
 }
 
 /// What a [`ProfileRatioTest`] tests.
@@ -85,8 +85,8 @@ pub(crate) struct TestedHypothesis {
     pub(crate) asimov_mu: f64,
 }
 
-/// The largest number of conditional minima of each data set that tests follow beside the basins
-/// of the pool.
+/// The largest number of conditional minima of each data set that tests start from beside the
+/// basins of the pool.
 const MOST_BRANCHES: usize = 12;
 
 /// A way to find a conditional minimum, given further starts.
@@ -145,14 +145,14 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
             n_renewed: 0,
             observed_branches: Vec::new(),
             asimov_branches: Vec::new(),
-            only_follows: false,
+            starts_at_basins: false,
         }
     }
 
     /// Returns the same with the Asimov data set of `params` (P), the known minimum of the observed
-    /// data at `asimov_mu`. Nothing is explored: conditional minima are followed from the basins of
-    /// `observed`.
-    pub(crate) fn following(
+    /// data at `asimov_mu`. Nothing is explored: fits of conditional minima start at the basins
+    /// of `observed`.
+    pub(crate) fn from_basins(
         mut observed: Profiler<'a, L>,
         scratch: &'a mut L,
         options: &FitOptions,
@@ -180,14 +180,14 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
             n_renewed: 0,
             observed_branches: Vec::new(),
             asimov_branches: Vec::new(),
-            only_follows: true,
+            starts_at_basins: true,
         }
     }
 
-    /// Explores the conditional minima of further tests from now on, or only follows those that
+    /// Explores the conditional minima of further tests from now on, or only starts from those that
     /// are known.
     pub(crate) fn set_exploring(&mut self, explores: bool) {
-        self.only_follows = !explores;
+        self.starts_at_basins = !explores;
         self.observed.set_exploring(explores);
         self.asimov.set_exploring(explores);
     }
@@ -203,7 +203,7 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
     }
 
     /// Makes every further test start from the conditional minimum (P) of `tested` too.
-    pub(crate) fn follow(&mut self, data: DataSet, tested: &EvaluatedStatistic) {
+    pub(crate) fn add_start(&mut self, data: DataSet, tested: &EvaluatedStatistic) {
         let branches = self.branches_of(data);
         if branches.len() < MOST_BRANCHES && !branches.contains(&tested.conditional) {
             branches.push(tested.conditional.clone());
@@ -237,12 +237,12 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
     /// Returns both statistics at `mu`; the observed one is looked for from `known` (P each) too.
     fn pair(&mut self, mu: f64, find: Find<'a, L>, known: &[Vec<f64>]) -> TestedValue {
         let usual = [self.asimov_params.clone(), self.observed.start().to_vec()];
-        let usual = if self.only_follows { &[][..] } else { &usual };
+        let usual = if self.starts_at_basins { &[][..] } else { &usual };
         let starts = [usual, known, &self.observed_branches].concat();
         let conditional = find(&mut self.observed, &[(self.poi, mu)], &starts);
         let observed = classify(&self.observed, self.statistic, self.poi, mu, conditional);
         let usual = std::slice::from_ref(&observed.conditional);
-        let usual = if self.only_follows { &[][..] } else { usual };
+        let usual = if self.starts_at_basins { &[][..] } else { usual };
         let starts = [usual, &self.asimov_branches].concat();
         let conditional = find(&mut self.asimov, &[(self.poi, mu)], &starts);
         let asimov = classify(&self.asimov, self.statistic, self.poi, mu, conditional);

@@ -249,7 +249,7 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
             let asimov = self.asimov_explored(mu);
             let target = root_asimov_at(self.wanted.level, BAND[k]);
             if asimov.value.is_some_and(|q| (q.sqrt() - target).abs() > LOWERED * target.max(1.0)) {
-                self.test.follow(DataSet::Asimov, &asimov);
+                self.test.add_start(DataSet::Asimov, &asimov);
                 is_lower = true;
             }
         }
@@ -258,8 +258,8 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
             let q = pair.observed.value.zip(pair.asimov.value);
             let p = q.map(|(q, q_asimov)| p_values(self.wanted.statistic, q, q_asimov));
             if p.is_some_and(|p| (p.cls / self.wanted.level - 1.0).abs() > LOWERED) {
-                self.test.follow(DataSet::Observed, &pair.observed);
-                self.test.follow(DataSet::Asimov, &pair.asimov);
+                self.test.add_start(DataSet::Observed, &pair.observed);
+                self.test.add_start(DataSet::Asimov, &pair.asimov);
                 is_lower = true;
             }
         }
@@ -309,7 +309,7 @@ impl<'a, L: DataLikelihood + ?Sized> LimitSolver<'a, L> {
     }
 
     /// Returns `true` if the next value is explored: where that is necessary, until it has cost too
-    /// much. From then on the basins that were met are followed.
+    /// much. From then on fits only start at the basins that were met.
     fn explores_next(&mut self) -> bool {
         let ProfileRatioTest { observed, asimov, .. } = &mut self.test;
         let spent = observed.search().spent().evaluations + asimov.search().spent().evaluations;

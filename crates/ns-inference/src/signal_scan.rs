@@ -3,8 +3,9 @@
 //! Without signal, every model of a scan is the background. Its minima are looked for once
 //! ([`BackgroundMinima::find`]), and so is the Asimov data set of μ = 0. The fits of a signal start
 //! at each of these minima, and look for others only where the signal takes them far from the
-//! background ([`SignalTest::follow`]). Whether that is enough for the signals of a scan is for a
-//! few of them to show, which are fitted with the full search as well ([`SignalTest::explore`]).
+//! background ([`SignalTest::from_background`]). Whether that is enough for the signals of a scan
+//! is for a few of them to show, which are fitted with the full search as well
+//! ([`SignalTest::explore`]).
 
 use crate::hypotest::{HypotestResult, ProfileRatioTest, TestedHypothesis, TestedValue};
 use crate::limit::{LimitOptions, LimitResult, limit_of};
@@ -100,10 +101,10 @@ pub struct SignalResult {
 }
 
 impl SignalTest {
-    /// Tests the signal of `problem`; fits start at the minima of `background` and follow them.
+    /// Tests the signal of `problem` with warm starts at the minima of `background`.
     /// Where a statistic is then larger than 25, the conditional fits are explored. `scratch` is a
     /// likelihood of the same model.
-    pub fn follow<L: DataLikelihood + ?Sized>(
+    pub fn from_background<L: DataLikelihood + ?Sized>(
         &self,
         problem: Problem<'_, L>,
         scratch: &mut L,
@@ -112,9 +113,9 @@ impl SignalTest {
         let (Problem { model, likelihood, options }, data) = (problem, scratch.data().clone());
         // Random starts belong to the search, which is done with the background.
         let options = &FitOptions { multi_start: None, ..options.clone() };
-        let observed = self.followed(model, likelihood, options, background);
+        let observed = self.fit_from(model, likelihood, options, background);
         let hypothesis = self.hypothesis();
-        let mut test = ProfileRatioTest::following(observed, &mut *scratch, options, hypothesis, background.params());
+        let mut test = ProfileRatioTest::from_basins(observed, &mut *scratch, options, hypothesis, background.params());
         test.note_ambiguous(background.is_ambiguous);
         let result = self.result(test);
         scratch.set_data(&data);
@@ -135,7 +136,7 @@ impl SignalTest {
 
     /// Returns the free minimum of the observed data, the lowest of those that the minima of
     /// `background` lead to.
-    fn followed<'a, L: DataLikelihood + ?Sized>(
+    fn fit_from<'a, L: DataLikelihood + ?Sized>(
         &self,
         model: &'a Model,
         likelihood: &'a mut L,

@@ -71,7 +71,8 @@ pub fn search_for<L: DataLikelihood>(model: &Model, likelihood: &mut L, wanted: 
     starts.insert(0, free.params.clone());
     let mut conditional: Vec<Minimum> =
         values.iter().map(|&value| lowest(model, likelihood, Some((poi, value)), &starts)).collect();
-    let mut free = lower(free, follow(model, likelihood, poi, values, &mut conditional, (&starts, effort)));
+    let mut free =
+        lower(free, Grid { model, poi, starts: &starts, effort }.lowered(likelihood, values, &mut conditional));
     // Free minima from the conditional ones, and the other way round.
     for at in &conditional {
         free = lower(free, run(model, likelihood, None, &at.params));
@@ -82,52 +83,57 @@ pub fn search_for<L: DataLikelihood>(model: &Model, likelihood: &mut L, wanted: 
     Lowest { free, conditional }
 }
 
-/// Fits over a grid of values that includes `values`, upwards and downwards, each fit with a warm
-/// start from the one before, until neither direction lowers a minimum. Returns the lowest free
-/// minimum that the points lead to.
-fn follow<L: DataLikelihood>(
-    model: &Model,
-    likelihood: &mut L,
+/// A grid of values of a parameter, over its range.
+struct Grid<'a> {
+    model: &'a Model,
     poi: usize,
-    values: &[f64],
-    conditional: &mut [Minimum],
-    (starts, effort): (&[Vec<f64>], Effort),
-) -> Minimum {
-    let (domain, _) = domain_and_start(model, &FitOptions::default());
-    let (lower_end, upper_end) = (domain.lower[poi], domain.upper[poi]);
-    let n = effort.n_values;
-    let mut grid: Vec<(f64, Option<usize>)> =
-        (0..=n).map(|k| (lower_end + (upper_end - lower_end) * (k as f64 / n as f64).powi(2), None)).collect();
-    grid.extend(values.iter().enumerate().map(|(k, &value)| (value, Some(k))));
-    grid.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let few = &starts[..starts.len().min(1 + effort.n_starts / 20)];
-    let mut minima: Vec<Minimum> = grid
-        .iter()
-        .map(|&(value, known)| match known {
-            Some(k) => conditional[k].clone(),
-            None => lowest(model, likelihood, Some((poi, value)), few),
-        })
-        .collect();
-    for _ in 0..3 {
-        let before: f64 = minima.iter().map(|m| m.nll).filter(|nll| nll.is_finite()).sum();
-        let order: Vec<usize> = (1..grid.len()).chain((0..grid.len() - 1).rev()).collect();
-        for (step, k) in order.into_iter().enumerate() {
-            let from = if step < grid.len() - 1 { k - 1 } else { k + 1 };
-            let at = run(model, likelihood, Some((poi, grid[k].0)), &minima[from].params.clone());
-            minima[k] = lower(minima[k].clone(), at);
+    /// Starting points (P each), the most promising first.
+    starts: &'a [Vec<f64>],
+    effort: Effort,
+}
+
+impl Grid<'_> {
+    /// Fits over the grid and `values`, upwards and downwards, each fit with a warm start from the
+    /// one before, until neither direction lowers a minimum. Lowers the minima `conditional` at
+    /// `values`, and returns the lowest free minimum that the points lead to.
+    fn lowered<L: DataLikelihood>(self, likelihood: &mut L, values: &[f64], conditional: &mut [Minimum]) -> Minimum {
+        let Self { model, poi, starts, effort } = self;
+        let (domain, _) = domain_and_start(model, &FitOptions::default());
+        let (lower_end, upper_end) = (domain.lower[poi], domain.upper[poi]);
+        let n = effort.n_values;
+        let mut grid: Vec<(f64, Option<usize>)> =
+            (0..=n).map(|k| (lower_end + (upper_end - lower_end) * (k as f64 / n as f64).powi(2), None)).collect();
+        grid.extend(values.iter().enumerate().map(|(k, &value)| (value, Some(k))));
+        grid.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let few = &starts[..starts.len().min(1 + effort.n_starts / 20)];
+        let mut minima: Vec<Minimum> = grid
+            .iter()
+            .map(|&(value, known)| match known {
+                Some(k) => conditional[k].clone(),
+                None => lowest(model, likelihood, Some((poi, value)), few),
+            })
+            .collect();
+        for _ in 0..3 {
+            let before: f64 = minima.iter().map(|m| m.nll).filter(|nll| nll.is_finite()).sum();
+            let order: Vec<usize> = (1..grid.len()).chain((0..grid.len() - 1).rev()).collect();
+            for (step, k) in order.into_iter().enumerate() {
+                let from = if step < grid.len() - 1 { k - 1 } else { k + 1 };
+                let at = run(model, likelihood, Some((poi, grid[k].0)), &minima[from].params.clone());
+                minima[k] = lower(minima[k].clone(), at);
+            }
+            let after: f64 = minima.iter().map(|m| m.nll).filter(|nll| nll.is_finite()).sum();
+            if after >= before - 1e-9 {
+                break;
+            }
         }
-        let after: f64 = minima.iter().map(|m| m.nll).filter(|nll| nll.is_finite()).sum();
-        if after >= before - 1e-9 {
-            break;
+        for (&(_, known), minimum) in grid.iter().zip(&minima) {
+            if let Some(k) = known {
+                conditional[k] = minimum.clone();
+            }
         }
+        let free = minima.iter().map(|m| m.params.clone()).collect::<Vec<_>>();
+        lowest(model, likelihood, None, &free)
     }
-    for (&(_, known), minimum) in grid.iter().zip(&minima) {
-        if let Some(k) = known {
-            conditional[k] = minimum.clone();
-        }
-    }
-    let free = minima.iter().map(|m| m.params.clone()).collect::<Vec<_>>();
-    lowest(model, likelihood, None, &free)
 }
 
 fn lowest<L: SearchLikelihood>(

@@ -224,7 +224,7 @@ fn scans_that_start_at_minima_of_the_background_say_that_they_miss_others() {
 /// The public signals, as events without systematics.
 #[test]
 #[ignore = "needs published likelihoods"]
-fn following_minima_finds_what_the_full_search_finds_in_published_searches() {
+fn starts_at_the_background_find_what_the_full_search_finds_in_published_searches() {
     {
         let name = "atlas_3l_rjr";
         let folder = published::data_folder().join("workspaces");
@@ -254,10 +254,10 @@ fn following_minima_finds_what_the_full_search_finds_in_published_searches() {
             let request = SignalScanRequest { explore, ..SignalScanRequest::default() };
             scanner.scan(&signals, &request, ExecutionContext::SINGLE_THREADED).unwrap()
         };
-        let (followed, explored) = (scan(false), scan(true));
-        for i in 0..followed.n_signals {
-            assert_close(followed.cls_obs[i], explored.cls_obs[i], 1e-7, "CLs");
-            for (a, b) in followed.cls_exp[i].iter().zip(explored.cls_exp[i]) {
+        let (from_background, explored) = (scan(false), scan(true));
+        for i in 0..from_background.n_signals {
+            assert_close(from_background.cls_obs[i], explored.cls_obs[i], 1e-7, "CLs");
+            for (a, b) in from_background.cls_exp[i].iter().zip(explored.cls_exp[i]) {
                 assert_close(*a, b, 1e-7, "expected CLs");
             }
         }

@@ -82,8 +82,8 @@ impl Sweep<'_> {
             let mut starts = vec![self.predict(last, before, self.values[k])];
             let fixed = self.fixed_at(self.values[k]);
             let minimum = if side.last() == Some(&k) {
-                // A branch that no neighbour leads to: the way back will follow it for as long as
-                // it is the lower one.
+                // A branch that no neighbour leads to: the fits of the way back start on it for as
+                // long as it is the lower one.
                 starts.push(profiler.start().to_vec());
                 profiler.at_end(&fixed, &starts)
             } else {

@@ -1,4 +1,4 @@
-//! What a model indicates about further minima, and how much of it is followed up in a fit.
+//! What a model indicates about further minima, and how much of it a fit looks at.
 
 use super::explore::{MIDDLE, THOROUGH, has_other_side};
 use super::mirror::Mirrors;

@@ -5,7 +5,7 @@
 //! distribution: p-values of profile likelihood ratios are nearly of this form in a parameter of
 //! interest. The fit is that of a generalised linear model (J. A. Nelder and R. W. M. Wedderburn,
 //! J. R. Stat. Soc. A 135 (1972) 370), and is redone in ever smaller windows, so that other forms
-//! are followed. Probabilities of a few discrete outcomes have steps: there the crossing is only
+//! are fitted, too. Probabilities of a few discrete outcomes have steps: there the crossing is only
 //! bracketed.
 
 use crate::normal::{density, significance, upper_tail};
