@@ -236,7 +236,7 @@ pub struct TextStream<'a> {
     /// Ids before this have been written.
     written: usize,
     /// Text that could become a stop string.
-    held: String,
+    pending: String,
     stops: Vec<String>,
     is_stopped: bool,
 }
@@ -245,7 +245,15 @@ impl<'a> TextStream<'a> {
     /// Returns an empty text that ends before any of `stops`.
     pub fn new(tokenizer: &'a Tokenizer, stops: &[String]) -> TextStream<'a> {
         let stops = stops.iter().filter(|stop| !stop.is_empty()).cloned().collect();
-        TextStream { tokenizer, ids: Vec::new(), first: 0, written: 0, held: String::new(), stops, is_stopped: false }
+        TextStream {
+            tokenizer,
+            ids: Vec::new(),
+            first: 0,
+            written: 0,
+            pending: String::new(),
+            stops,
+            is_stopped: false,
+        }
     }
 
     /// Returns whether a stop string was found; no more text follows.
@@ -283,19 +291,19 @@ impl<'a> TextStream<'a> {
         if self.is_stopped {
             return String::new();
         }
-        self.held.push_str(fresh);
-        if let Some(at) = self.stops.iter().filter_map(|stop| self.held.find(stop.as_str())).min() {
+        self.pending.push_str(fresh);
+        if let Some(at) = self.stops.iter().filter_map(|stop| self.pending.find(stop.as_str())).min() {
             self.is_stopped = true;
-            self.held.truncate(at);
-            return std::mem::take(&mut self.held);
+            self.pending.truncate(at);
+            return std::mem::take(&mut self.pending);
         }
-        let could_be_stop = |at: usize| self.stops.iter().any(|stop| stop.starts_with(&self.held[at..]));
-        let boundaries = self.held.char_indices().map(|(at, _)| at);
+        let could_be_stop = |at: usize| self.stops.iter().any(|stop| stop.starts_with(&self.pending[at..]));
+        let boundaries = self.pending.char_indices().map(|(at, _)| at);
         let keep_from = match is_last {
-            true => self.held.len(),
-            false => boundaries.into_iter().find(|&at| could_be_stop(at)).unwrap_or(self.held.len()),
+            true => self.pending.len(),
+            false => boundaries.into_iter().find(|&at| could_be_stop(at)).unwrap_or(self.pending.len()),
         };
-        let kept = self.held.split_off(keep_from);
-        std::mem::replace(&mut self.held, kept)
+        let kept = self.pending.split_off(keep_from);
+        std::mem::replace(&mut self.pending, kept)
     }
 }
