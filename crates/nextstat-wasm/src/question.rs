@@ -10,6 +10,9 @@ use serde_json::Value;
 
 use crate::error::EngineError;
 
+/// The number of values of a scan that names none, as in a report.
+pub(crate) const SCAN_POINTS: usize = 41;
+
 /// Which model to make of the files.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -61,7 +64,7 @@ pub enum Question {
     Scan {
         /// The parameter.
         parameter: Option<String>,
-        /// The number of values.
+        /// The number of values; 41 if `None`.
         points: Option<usize>,
         /// The first and the last value; chosen around the minimum if `None`.
         range: Option<[f64; 2]>,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::question::{OpenRequest, Question, QuestionSettings};
+use crate::question::{OpenRequest, Question, QuestionSettings, SCAN_POINTS};
 
 /// How to get an answer without a browser.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -67,7 +67,7 @@ fn spelling(question: &Question) -> Spelling {
         }
         Question::Scan { parameter, points, range } => {
             let named = |name: &String| (format!("--parameter={}", shell(name)), format!("parameter={}", quoted(name)));
-            let n_points = points.unwrap_or(crate::session::SCAN_POINTS);
+            let n_points = points.unwrap_or(SCAN_POINTS);
             let values = match range {
                 None => (format!("--points={n_points}"), format!("points={n_points}")),
                 Some([low, high]) => (

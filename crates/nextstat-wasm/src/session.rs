@@ -16,11 +16,8 @@ use serde_json::Value;
 use crate::contents::{parameters, tree};
 use crate::error::EngineError;
 use crate::files::Files;
-use crate::question::{OpenRequest, Question, QuestionSettings, read};
+use crate::question::{OpenRequest, Question, QuestionSettings, SCAN_POINTS, read};
 use crate::reproduce::{Reproduction, reproduce};
-
-/// Points of a scan, as in a report.
-pub(crate) const SCAN_POINTS: usize = 41;
 
 /// Numbers of points that the command takes.
 const SCAN_SIZES: std::ops::RangeInclusive<usize> = 2..=100_000;

@@ -12,10 +12,8 @@ use crate::directory::{Directory, DirectoryRecord, RECORD_LENGTH};
 use crate::error::RootFileError;
 use crate::histogram::{Histogram, is_histogram, read_histogram};
 use crate::key::Key;
+use crate::limits::OBJECT_LIMIT;
 use crate::source::{ByteSource, ReadSeek};
-
-/// The most bytes that a histogram may have, packed or unpacked: 16 million bins and their errors.
-pub const OBJECT_LIMIT: u64 = 256 << 20;
 
 /// Files from this version on have offsets of eight bytes.
 const LONG_OFFSETS: i32 = 1_000_000;

@@ -271,7 +271,7 @@ fn axis(cursor: &mut Cursor<'_>, n_cells: usize) -> Result<Vec<f64>, Problem> {
 
 fn equidistant(n_bins: u64, low: f64, high: f64) -> Result<Vec<f64>, Problem> {
     // As many bins as an object within the limit can have.
-    if n_bins == 0 || n_bins > crate::file::OBJECT_LIMIT {
+    if n_bins == 0 || n_bins > crate::limits::OBJECT_LIMIT {
         return Err(Problem::Damaged("its number of bins is impossible"));
     }
     let n_bins = usize::try_from(n_bins).map_err(|_| OutOfBytes)?;

@@ -30,9 +30,9 @@
 //!
 //! `file` finds objects by `directory` and `key`; `source` reads bytes at an offset, `compression`
 //! unpacks them (`zstandard` without C, too, for WebAssembly), `cursor` takes numbers from them,
-//! and `histogram` is the object that they describe. On the way back, `writer` makes a file,
-//! `write_histogram` the bytes of an object and `layouts` those that describe its classes; `output`
-//! puts numbers into them.
+//! and `histogram` is the object that they describe, within the `limits`. On the way back, `writer`
+//! makes a file, `write_histogram` the bytes of an object and `layouts` those that describe its
+//! classes; `output` puts numbers into them.
 
 mod compression;
 mod cursor;
@@ -42,6 +42,7 @@ mod file;
 mod histogram;
 mod key;
 mod layouts;
+mod limits;
 mod output;
 mod source;
 mod write_histogram;
@@ -49,8 +50,9 @@ mod writer;
 mod zstandard;
 
 pub use error::{CompressionProblem, RootFileError, RootWriteError};
-pub use file::{OBJECT_LIMIT, RootFile};
+pub use file::RootFile;
 pub use histogram::Histogram;
 pub use key::Key;
+pub use limits::OBJECT_LIMIT;
 pub use writer::RootWriter;
 pub use zstandard::zstandard_reader;
