@@ -30,7 +30,7 @@ pub fn assert_order(src: &Path, layers: &[&[&str]], home: impl Fn(&str) -> Optio
         }
         let text = fs::read_to_string(&file).expect("readable");
         let code = text.split("#[cfg(test)]").next().unwrap_or("");
-        for import in imports(code).into_iter().filter_map(&home).filter(|import| *import != module) {
+        for import in imports(code).iter().filter_map(|name| home(name)).filter(|import| *import != module) {
             n_imports += 1;
             let is_lower = layer(import) < layer(module);
             assert!(is_lower, "{}: `{module}` imports `{import}`, which is not below it", path.display());
@@ -50,16 +50,67 @@ fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns what `text` imports by `crate::name` and `crate::{name, …}`.
-fn imports(text: &str) -> Vec<&str> {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
-    let after = code.flat_map(|line| line.match_indices("crate::").map(|(start, word)| &line[start + word.len()..]));
+/// Returns what `text` imports by `crate::name` and `crate::{name, …}`, which may have several
+/// lines and lists in lists.
+fn imports(text: &str) -> Vec<String> {
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let code = lines.collect::<Vec<_>>().join("\n");
+    let after = code.match_indices("crate::").map(|(start, word)| &code[start + word.len()..]);
     after
-        .flat_map(|rest| match rest.strip_prefix('{').and_then(|rest| rest.split('}').next()) {
-            Some(list) => list.split(',').map(str::trim).collect::<Vec<_>>(),
+        .flat_map(|rest| match rest.strip_prefix('{') {
+            Some(list) => entries(list),
             None => vec![rest],
         })
-        .map(|rest| rest.split(|c: char| !is_word(c)).next().unwrap_or(""))
+        .map(first_word)
         .collect()
+}
+
+/// Returns what begins each entry of the list in braces that `text` begins with, without the first
+/// brace.
+fn entries(text: &str) -> Vec<&str> {
+    let (mut depth, mut start, mut entries) = (0, 0, Vec::new());
+    for (at, c) in text.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            ',' if depth == 0 => {
+                entries.push(&text[start..at]);
+                start = at + 1;
+            }
+            '}' => {
+                entries.push(&text[start..at]);
+                break;
+            }
+            _ => {}
+        }
+    }
+    // The last entry of a list may have a comma, too.
+    entries.retain(|entry| !entry.trim().is_empty());
+    entries
+}
+
+/// Returns the word that `text` begins with.
+fn first_word(text: &str) -> String {
+    text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::imports;
+
+    #[test]
+    fn imports_of_several_lines_and_lists_in_lists_are_found() {
+        let text = "use crate::alpha::{One, Two};
+use crate::{
+    beta::{Three, four::{Five, Six}},
+    gamma,
+    // delta,
+    epsilon as zeta,
+};
+use crate::{eta, theta::Seven}; // crate::iota
+    // crate::kappa
+fn f() { crate::lambda::mu(crate::NU) }";
+        let found = imports(text);
+        assert_eq!(found, ["alpha", "beta", "gamma", "epsilon", "eta", "theta", "iota", "lambda", "NU"]);
+    }
 }

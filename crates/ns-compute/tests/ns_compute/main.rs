@@ -5,4 +5,5 @@ mod batch;
 mod devices;
 mod differentiable;
 mod formulas;
+mod layers;
 mod yield_rules;

@@ -1,7 +1,25 @@
-//! Which module decides what: minima are compared in `search` only.
+//! The order of the modules of this crate, and which of them compares minima.
 
+use ns_testkit::layers::assert_order;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// The layers from the bottom to the top.
+const LAYERS: &[&[&str]] = &[
+    &["chi_squared", "linear", "memory", "monitor", "normal", "random", "replicas", "root"],
+    &["minimize", "poisson_interval"],
+    &["accelerator", "crossing", "options", "result"],
+    &["hessian", "parallel", "problem", "pulls"],
+    &["bootstrap", "degeneracy", "propagate", "response"],
+    &["search", "yields"],
+    &["gof", "minos", "parabolic", "polish", "profile"],
+    &["fit", "prediction_test", "scan", "test_statistic"],
+    &["asymptotic", "contour", "ranking"],
+    &["hypotest"],
+    &["limit"],
+    &["differentiable", "signal_scan", "toys"],
+    &["data_sets", "global_significance"],
+];
 
 /// Modules that may compare values of -ln L: `search` compares minima, and `minimize` the points of
 /// one descent.
@@ -34,6 +52,11 @@ fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
             false => files.push(path),
         }
     }
+}
+
+#[test]
+fn modules_import_only_lower_layers() {
+    assert_order(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), LAYERS, |name| Some(name));
 }
 
 #[test]
