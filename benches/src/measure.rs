@@ -117,19 +117,23 @@ pub(crate) fn measure_batch(model: &Model, budget: Duration) -> [Times; 2] {
         sets.push(BatchDataSet::new(batch.plan(), data));
     }
     let each: Vec<&BatchDataSet> = sets.iter().collect();
-    let (mut nll, mut gradient) = (vec![0.0; BATCH], vec![0.0; params.len()]);
+    let mut out = BatchOutput { nll: vec![0.0; BATCH], gradient: vec![0.0; params.len()] };
     [1, 2].map(|n_threads| {
         let mut batches = vec![batch.clone(); n_threads];
-        repeat(budget, || evaluate_batch(&mut batches, &each, black_box(&params), (&mut nll, &mut gradient)))
+        repeat(budget, || evaluate_batch(&mut batches, &each, black_box(&params), &mut out))
     })
 }
 
-fn evaluate_batch(
-    batches: &mut [CpuBatch],
-    data: &[&BatchDataSet],
-    params: &[f64],
-    (nll, gradient): (&mut [f64], &mut [f64]),
-) {
+/// Where a batch of N points is written.
+struct BatchOutput {
+    /// -ln L (N).
+    nll: Vec<f64>,
+    /// Its gradients (N × P).
+    gradient: Vec<f64>,
+}
+
+fn evaluate_batch(batches: &mut [CpuBatch], data: &[&BatchDataSet], params: &[f64], out: &mut BatchOutput) {
+    let BatchOutput { nll, gradient } = out;
     if let [batch] = batches {
         return batch.nll_and_grad(BatchDataSets::Each(data), params, nll, gradient);
     }

@@ -47,11 +47,18 @@ impl Decades {
     }
 }
 
+/// Both axes of a plot.
+#[derive(Debug, Clone, Copy)]
+struct Axes {
+    x: Decades,
+    y: Decades,
+}
+
 impl Plot {
     /// The plot as a document.
     pub(crate) fn to_svg(&self) -> String {
         let points = self.series.iter().flat_map(|series| series.points.iter().copied());
-        let axes = (Decades::of(points.clone().map(|p| p.0)), Decades::of(points.map(|p| p.1)));
+        let axes = Axes { x: Decades::of(points.clone().map(|p| p.0)), y: Decades::of(points.map(|p| p.1)) };
         let mut svg = String::from(
             r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 960 450" font-family="sans-serif" font-size="12"><rect width="960" height="450" fill="#fff"/>"##,
         );
@@ -63,7 +70,7 @@ impl Plot {
         svg
     }
 
-    fn draw_axes(&self, (x, y): (Decades, Decades), svg: &mut String) {
+    fn draw_axes(&self, Axes { x, y }: Axes, svg: &mut String) {
         for decade in x.first..=x.last {
             let at = LEFT + WIDTH * x.place(10_f64.powi(decade));
             let (bottom, label) = (TOP + HEIGHT, TOP + HEIGHT + 18.0);
@@ -82,7 +89,7 @@ impl Plot {
     }
 }
 
-fn draw_series(series: &Series, i: usize, (x, y): (Decades, Decades), svg: &mut String) {
+fn draw_series(series: &Series, i: usize, Axes { x, y }: Axes, svg: &mut String) {
     let colour = COLOURS[i % COLOURS.len()];
     let mut line = String::new();
     for &(a, b) in &series.points {

@@ -55,11 +55,31 @@ pub(super) struct ToyDecisions {
     pub(super) n_inner: u64,
 }
 
+/// What the fits of a coverage share.
+#[derive(Clone, Copy)]
+pub(super) struct CoverageFits<'a> {
+    pub(super) model: &'a Model,
+    pub(super) options: &'a FitOptions,
+    pub(super) settings: &'a CoverageSettings,
+}
+
+/// A toy that an accelerator has fitted.
+pub(super) struct FittedToy<'a> {
+    pub(super) fitted: FittedDataSet<'a>,
+    pub(super) accelerator: &'a Accelerator,
+}
+
+/// A toy to decide about.
+pub(super) struct DecidedToy<'a> {
+    /// Its number.
+    pub(super) unit: u64,
+    /// What an accelerator found of it; `None` if it is to be thrown and fitted.
+    pub(super) fitted: Option<FittedToy<'a>>,
+}
+
 /// What the decisions about the toys of one true value need.
 pub(super) struct ToyDecider<'a> {
-    model: &'a Model,
-    options: &'a FitOptions,
-    settings: &'a CoverageSettings,
+    fits: CoverageFits<'a>,
     /// The parameter of interest and its true value.
     tested: [(usize, f64); 1],
     hypothesis: &'a Hypothesis,
@@ -72,17 +92,12 @@ pub(super) struct ToyDecider<'a> {
 
 impl<'a> ToyDecider<'a> {
     /// Prepares decisions about toys of `hypothesis`, that of true value `k`.
-    pub(super) fn new(
-        (model, options): (&'a Model, &'a FitOptions),
-        settings: &'a CoverageSettings,
-        k: usize,
-        hypothesis: &'a Hypothesis,
-        search: ToySearch,
-    ) -> Self {
+    pub(super) fn new(fits: CoverageFits<'a>, k: usize, hypothesis: &'a Hypothesis, search: ToySearch) -> Self {
+        let settings = fits.settings;
         let tested = [(settings.poi, settings.true_values[k])];
         let needs_conditional = settings.methods().any(|method| method != CoverageMethod::Hessian);
         let height = minos::height(settings.cl);
-        Self { model, options, settings, tested, hypothesis, search, height, needs_conditional }
+        Self { fits, tested, hypothesis, search, height, needs_conditional }
     }
 
     /// Returns the parameter of interest and its true value.
@@ -101,7 +116,7 @@ impl<'a> ToyDecider<'a> {
         units: Range<u64>,
         run: &ToyRun<'_>,
     ) -> Option<DevicePrefit> {
-        let Self { model, options, hypothesis, search, .. } = *self;
+        let Self { fits: CoverageFits { model, options, .. }, hypothesis, search, .. } = *self;
         let request_of = |index| DataSetRequest { source: &hypothesis.sampler, index, search };
         let free = PrefitRequest { accelerator, model, options, run, variance_of: None }.free(units, request_of)?;
         if !self.needs_conditional {
@@ -109,26 +124,26 @@ impl<'a> ToyDecider<'a> {
         }
         let (domain, _) = domain_and_start(model, options);
         let predict = |_, best: &[f64]| self.test().predict(hypothesis, best);
-        free.then_conditional(accelerator, &domain, &[self.settings.poi], predict)
+        free.then_conditional(accelerator, &domain, &[self.fits.settings.poi], predict)
     }
 
     /// Throws toy `unit`, and decides it; leaves open what takes inner toys. `scratch` is another
-    /// likelihood of the model, and `fitted` what an accelerator found.
+    /// likelihood of the model.
     pub(super) fn decide<L: DataLikelihood>(
         &self,
         profiler: &mut Profiler<'_, L>,
         scratch: &mut L,
         data: &mut Data,
-        (unit, fitted): (u64, Option<(FittedDataSet<'_>, &Accelerator)>),
+        DecidedToy { unit, fitted }: DecidedToy<'_>,
     ) -> ToyDecisions {
         let Self { hypothesis, search, .. } = *self;
         profiler.set_exploring(search.explores);
         let tested = match (self.needs_conditional, fitted) {
-            (true, Some((fitted, accelerator))) => {
+            (true, Some(FittedToy { fitted, accelerator })) => {
                 Some(self.test().test_fitted(profiler, hypothesis, fitted, accelerator))
             }
             (true, None) => Some(self.test().test(profiler, data, hypothesis, unit, search)),
-            (false, Some((fitted, accelerator))) => {
+            (false, Some(FittedToy { fitted, accelerator })) => {
                 refit_from(profiler, accelerator, fitted);
                 None
             }
@@ -140,7 +155,7 @@ impl<'a> ToyDecider<'a> {
         };
         let mut toy = ToyDecisions::default();
         // Feldman-Cousins comes last, because it replaces the data.
-        for method in self.settings.methods() {
+        for method in self.fits.settings.methods() {
             let decision = match (method, &tested) {
                 (CoverageMethod::Hessian, _) | (_, None) => self.hessian(profiler),
                 (CoverageMethod::Minos, Some(tested)) => self.minos(tested),
@@ -176,16 +191,17 @@ impl<'a> ToyDecider<'a> {
         scratch: &mut L,
         tested: &EvaluatedStatistic,
     ) -> Decision {
-        let ([(poi, mu)], statistic, level) = (self.tested, TestStatistic::QTilde, 1.0 - self.settings.cl);
+        let ([(poi, mu)], statistic, level) = (self.tested, TestStatistic::QTilde, 1.0 - self.fits.settings.cl);
         let Some(t) = tested.value else { return Decision::Failed };
         if least_cls(statistic.value(mu, tested.mu_hat, 0.5 * t)) >= level {
             return Decision::Covers;
         }
         let (best, pool) = (profiler.best().clone(), profiler.pool().clone());
-        let mut observed = Profiler::around(self.model, profiler.likelihood(), self.options, &best).with_pool(&pool);
+        let mut observed =
+            Profiler::around(self.fits.model, profiler.likelihood(), self.fits.options, &best).with_pool(&pool);
         observed.set_exploring(self.search.explores);
         let hypothesis = TestedHypothesis { statistic, poi, asimov_mu: statistic.asimov_mu() };
-        let pair = ProfileRatioTest::around(observed, scratch, self.options, hypothesis).at(mu);
+        let pair = ProfileRatioTest::around(observed, scratch, self.fits.options, hypothesis).at(mu);
         let values = pair.observed.value.zip(pair.asimov.value);
         values.map_or(Decision::Failed, |(q, q_asimov)| covers_if(p_values(statistic, q, q_asimov).cls >= level))
     }
@@ -201,14 +217,14 @@ impl<'a> ToyDecider<'a> {
             // The statistic of every toy is at least that.
             return Decision::Covers;
         }
-        let CoverageSettings { seed, aux, poi, .. } = *self.settings;
+        let CoverageSettings { seed, aux, poi, .. } = *self.fits.settings;
         let source = ToySource { seed, ensemble: Ensemble::Inner, aux };
         let data = profiler.likelihood().data().clone();
-        let Ok(sampler) = ToySampler::new(self.model, &data, &tested.conditional, source) else {
+        let Ok(sampler) = ToySampler::new(self.fits.model, &data, &tested.conditional, source) else {
             return Decision::Failed;
         };
         let domain = profiler.domain().clone();
-        let hypothesis = Hypothesis::new(self.model, profiler.likelihood(), &domain, sampler, &[poi]);
+        let hypothesis = Hypothesis::new(self.fits.model, profiler.likelihood(), &domain, sampler, &[poi]);
         Decision::Open(Box::new(OpenToy { hypothesis, t }))
     }
 }

@@ -5,9 +5,8 @@
 //! thrown in rounds, for all toys that are still open at once, until the fraction is significantly
 //! on one side of 1 - CL.
 
-use super::decide::{Decision, OpenToy, ToyDecisions};
-use super::{CoverageMethod, CoverageSettings};
-use crate::options::FitOptions;
+use super::CoverageMethod;
+use super::decide::{CoverageFits, Decision, OpenToy, ToyDecisions};
 use crate::test_statistic::TestStatistic;
 use crate::toys::crossing::Estimate;
 use crate::toys::jobs::{ToyJob, ToyJobs, Unfinished};
@@ -15,7 +14,7 @@ use crate::toys::p_value::threshold;
 use crate::toys::pilot::ToySearch;
 use crate::toys::point::ToyStatistic;
 use crate::toys::run::ToyRun;
-use ns_core::{DataLikelihood, Model};
+use ns_core::DataLikelihood;
 
 /// The number of inner toys in the first round.
 const FIRST: u64 = 16;
@@ -92,9 +91,8 @@ impl InnerEnsemble {
 
 impl<'a, L: DataLikelihood + Clone + Sync> InnerToys<'a, L> {
     pub(super) fn new(
-        (model, options): (&'a Model, &'a FitOptions),
+        CoverageFits { model, options, settings }: CoverageFits<'a>,
         likelihood: &'a L,
-        settings: &CoverageSettings,
         run: ToyRun<'a>,
     ) -> Self {
         let statistic = TestStatistic::T;

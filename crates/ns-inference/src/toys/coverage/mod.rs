@@ -20,14 +20,13 @@ use super::run::{BatchWork, RunStatus, ToyRun, in_batches};
 use super::throw::{AuxTreatment, Ensemble, ToySource};
 use crate::accelerator::Accelerator;
 use crate::monitor::{Monitor, WithoutProgress};
-use crate::options::FitOptions;
 use crate::problem::Problem;
 use crate::profile::Profiler;
 use crate::result::PoiBestFit;
 use count::{Tally, results};
-use decide::{ToyDecider, ToyDecisions};
+use decide::{CoverageFits, DecidedToy, FittedToy, ToyDecider, ToyDecisions};
 use inner::InnerToys;
-use ns_core::{Data, DataLikelihood, Model};
+use ns_core::{Data, DataLikelihood};
 use serde::Serialize;
 use std::convert::Infallible;
 use std::ops::{ControlFlow, Range};
@@ -182,8 +181,9 @@ pub fn coverage<L: DataLikelihood + Clone + Sync>(
     }
     let monitor = WithoutProgress(run.monitor);
     let quiet = ToyRun { monitor: &monitor, whole: None, ..*run };
-    let inner = InnerToys::new((model, options), &likelihood, settings, quiet);
-    let mut ensemble = CoverageRun { model, options, likelihood: &likelihood, settings, run, inner };
+    let fits = CoverageFits { model, options, settings };
+    let inner = InnerToys::new(fits, &likelihood, quiet);
+    let mut ensemble = CoverageRun { fits, likelihood: &likelihood, run, inner };
     let mut tallies = vec![Tally::default(); hypotheses.len()];
     let mut is_complete = true;
     for (k, (hypothesis, tally)) in hypotheses.iter().zip(&mut tallies).enumerate() {
@@ -203,10 +203,8 @@ pub fn coverage<L: DataLikelihood + Clone + Sync>(
 
 /// Throws and decides the toys of one true value after the other.
 struct CoverageRun<'a, L> {
-    model: &'a Model,
-    options: &'a FitOptions,
+    fits: CoverageFits<'a>,
     likelihood: &'a L,
-    settings: &'a CoverageSettings,
     run: &'a ToyRun<'a>,
     inner: InnerToys<'a, L>,
 }
@@ -214,10 +212,11 @@ struct CoverageRun<'a, L> {
 impl<L: DataLikelihood + Clone + Sync> CoverageRun<'_, L> {
     /// Adds the toys of true value `k` to `tally`.
     fn at(&mut self, k: usize, hypothesis: &Hypothesis, tally: &mut Tally) -> Result<(), Unfinished> {
-        let (n_toys, n_values) = (self.settings.n_toys, self.settings.true_values.len() as u64);
-        let search = toy_search(self.model, self.likelihood, self.options, &hypothesis.sampler, self.run);
-        let decider = ToyDecider::new((self.model, self.options), self.settings, k, hypothesis, search);
-        let has_inner = self.settings.wants(CoverageMethod::FeldmanCousins);
+        let CoverageFits { model, options, settings } = self.fits;
+        let (n_toys, n_values) = (settings.n_toys, settings.true_values.len() as u64);
+        let search = toy_search(model, self.likelihood, options, &hypothesis.sampler, self.run);
+        let decider = ToyDecider::new(self.fits, k, hypothesis, search);
+        let has_inner = settings.wants(CoverageMethod::FeldmanCousins);
         let (chunk, total) = (if has_inner { WITH_INNER } else { WITHOUT_INNER }, n_toys * n_values);
         let (mut next, end) = (k as u64 * n_toys, (k as u64 + 1) * n_toys);
         while next < end {
@@ -237,15 +236,18 @@ impl<L: DataLikelihood + Clone + Sync> CoverageRun<'_, L> {
     /// Throws the toys `units` of `total` and decides them; leaves open what takes inner toys.
     fn decide(&self, decider: &ToyDecider<'_>, units: Range<u64>, total: u64) -> Result<Vec<ToyDecisions>, Unfinished> {
         let quiet = WithoutProgress(self.run.monitor);
-        let has_inner = self.settings.wants(CoverageMethod::FeldmanCousins);
+        let has_inner = self.fits.settings.wants(CoverageMethod::FeldmanCousins);
         let monitor: &dyn Monitor = if has_inner { &quiet } else { self.run.monitor };
         let run = ToyRun { monitor, whole: Some([0, total]), ..*self.run };
         let prefit = |accelerator: &Accelerator, units: Range<u64>| decider.prefit(accelerator, units, &run);
         let work = |[likelihood, scratch]: &mut [L; 2], prefit: &DevicePrefit, units: Range<u64>| {
-            let mut profiler = Profiler::unfitted(self.model, likelihood, self.options);
+            let mut profiler = Profiler::unfitted(self.fits.model, likelihood, self.fits.options);
             let mut data = Data::default();
-            let fitted = |unit| prefit.of(unit).zip(run.accelerator);
-            units.map(|unit| decider.decide(&mut profiler, scratch, &mut data, (unit, fitted(unit)))).collect()
+            let toy = |unit| {
+                let fitted = prefit.of(unit).zip(run.accelerator);
+                DecidedToy { unit, fitted: fitted.map(|(fitted, accelerator)| FittedToy { fitted, accelerator }) }
+            };
+            units.map(|unit| decider.decide(&mut profiler, scratch, &mut data, toy(unit))).collect()
         };
         let make = || [self.likelihood.clone(), self.likelihood.clone()];
         let mut toys = Vec::new();
