@@ -199,7 +199,8 @@ impl Analysis {
         Ok(RankingOptions { poi, methods, minos, groups })
     }
 
-    /// Returns `chosen`, each of which must have a free member and a name of its own.
+    /// Returns the groups `chosen`, after a check that each has a free parameter and that their
+    /// names are unique.
     fn chosen_groups(
         &self,
         chosen: &[RankingGroup],

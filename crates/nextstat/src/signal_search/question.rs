@@ -26,7 +26,8 @@ const LEVEL: f64 = std::f64::consts::FRAC_1_SQRT_2;
 /// Scores that are more skewed are far from normal in their tails.
 const SKEWED: f64 = 0.3;
 
-/// Global p-values by the field and by toys differ if they do by so many errors.
+/// The number of standard errors from which on the global p-values by the field and by toys count
+/// as different.
 const DIFFERENT: f64 = 4.0;
 
 /// The smallest number of samples of the field, which the hint of `SearchError` names, too.

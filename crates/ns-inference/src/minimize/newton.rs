@@ -11,7 +11,7 @@ use ns_core::{Likelihood, LimitKinks};
 /// Below this estimated distance (in -ln L) the exact Hessian is used.
 const EXACT_BELOW: f64 = 4.0;
 
-/// Below this one the factor at hand is good enough for further steps with new gradients only.
+/// Below this one the last factor is good enough for further steps with new gradients only.
 const CHORD_BELOW: f64 = 1.0;
 
 /// A chord step must shrink the distance by this factor to be followed by another.
@@ -183,7 +183,7 @@ impl Minimizer {
     /// that has changed little since. For a domain without kinks.
     ///
     /// Steps are taken with the factorised Hessian of the last minimisation as long as each gains
-    /// enough, and with the one at hand from there on. It ends tighter than `options` ask, because
+    /// enough, and with the last factor from there on. It ends tighter than `options` ask, because
     /// where it ends depends on where it began.
     pub(crate) fn resume<L: Likelihood + ?Sized>(
         &mut self,
@@ -244,7 +244,7 @@ impl Minimizer {
         self.has_factor = false;
     }
 
-    /// Returns `true` if the factor at hand is that of an exact Hessian, over the parameters that
+    /// Returns `true` if the last factor is that of an exact Hessian, over the parameters that
     /// are free in `domain` and, at `self.x`, at no bound.
     fn keeps_factor(&self, domain: &Domain) -> bool {
         let fits = |i: usize| match self.step.status[i] {
@@ -256,8 +256,9 @@ impl Minimizer {
         self.has_factor && (0..self.x.len()).all(fits)
     }
 
-    /// Writes column `i` of the inverse of the factor at hand to `out` (P), if the last
-    /// minimisation ended at `params` (P) with that of an exact Hessian. Returns whether it did.
+    /// Writes column `i` of the covariance, the inverse of the Hessian that was factorised last, to
+    /// `out` (P). Returns `false` and leaves `out` undefined if the last minimisation did not end
+    /// at `params` (P) with the factor of an exact Hessian, or if parameter `i` was not free.
     pub(crate) fn covariance_column(&mut self, params: &[f64], i: usize, out: &mut [f64]) -> bool {
         if !self.step.free[i] || !self.ended_at(params) {
             return false;
@@ -274,9 +275,9 @@ impl Minimizer {
         self.has_factor && self.x == params
     }
 
-    /// Writes the Newton step for `gradient` (P) with the factor at hand to `step` (P), 0 for
-    /// parameters that were not free, if the last minimisation ended at `params` (P) with that of
-    /// an exact Hessian. Returns whether it did.
+    /// Writes the Newton step for `gradient` (P) to `step` (P), by the Hessian that was factorised
+    /// last; 0 for parameters that were not free. Returns `false` and writes nothing if the last
+    /// minimisation did not end at `params` (P) with the factor of an exact Hessian.
     pub(crate) fn newton_step(&mut self, params: &[f64], gradient: &[f64], step: &mut [f64]) -> bool {
         if !self.ended_at(params) {
             return false;
@@ -527,7 +528,7 @@ impl Minimizer {
         if moved { Next::Continue } else { Next::Stop(Outcome::Converged) }
     }
 
-    /// Takes Newton steps with the factor at hand and new gradients, as long as they gain enough.
+    /// Takes Newton steps with the last factor and new gradients, as long as they gain enough.
     fn chord<L: Likelihood + ?Sized>(
         &mut self,
         likelihood: &mut L,

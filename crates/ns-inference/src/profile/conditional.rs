@@ -199,7 +199,7 @@ impl<L: SearchLikelihood + ?Sized> Profiler<'_, L> {
         done
     }
 
-    /// Returns how much the conditional fit at hand explores: the first few everything.
+    /// Returns how much the current conditional fit explores: the first few everything.
     fn breadth(&self) -> SearchBreadth {
         if self.n_conditional <= FULLY_SEARCHED || self.explores_widely() {
             SearchBreadth::Full

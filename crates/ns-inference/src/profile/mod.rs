@@ -212,7 +212,8 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
         self.n_conditional = 0;
     }
 
-    /// Starts the first conditional fit at each point where `warm_starts` say, as far as they know.
+    /// Takes over `warm_starts`: the first conditional fit at each point that they know starts at
+    /// the minimum that they have for it.
     pub(crate) fn warm_start(&mut self, warm_starts: &Arc<WarmStarts>) {
         self.warm_starts = warm_starts.clone();
         self.tried.clear();
@@ -363,8 +364,9 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
         hessian.get_or_insert_with(|| Hessian::at(search.likelihood, &best.params, &search.domain))
     }
 
-    /// Returns the same for predictions of what happens when `fixed` are: they are free in it even
-    /// where the minimum is at an end of their range.
+    /// Returns the Hessian at the free minimum that predicts conditional minima with the parameters
+    /// `fixed` at other values. In it these parameters are free even if the minimum is at an end of
+    /// their range.
     fn hessian_with(&mut self, fixed: &[(usize, f64)]) -> &mut Hessian {
         let (domain, params) = (&self.search.domain, &self.known.best.params);
         let is_at_end = |i: &usize| !domain.fixed[*i] && domain.bound_at(*i, params[*i]).is_some();

@@ -19,8 +19,8 @@ const NEAR_ZERO: f64 = 0.1;
 /// A parameter is not moved to a value that is nearer than this.
 const NEAR: f64 = 0.3;
 
-/// A point that is higher than this above a minimum in -ln L is not minimised from, if that is not
-/// done in any case.
+/// The largest rise of -ln L above a minimum at which the search starts a minimisation. Starts that
+/// are minimised in any case may be higher.
 pub(super) const HIGHEST_RISE: f64 = 8.0;
 
 /// Minimising from every reflected point is done where their number times the square of that of the

@@ -328,7 +328,8 @@ impl<L: DataLikelihood + Clone + Sync> LimitSolver<'_, L> {
         point.n_toys()[0] >= self.first_toys(band) / 2
     }
 
-    /// Throws so many toys of the tested hypothesis at each point, and toys of the alternative.
+    /// Throws toys at points: of the tested hypothesis as many as `wanted` says for each index of a
+    /// point, and a multiple of that of the alternative.
     fn throw(&mut self, wanted: &[(usize, u64)]) -> Result<(), Stop> {
         let ratio = match (self.settings.expected, self.settings.criterion) {
             (true, _) => ALTERNATIVE_EXPECTED,

@@ -5,16 +5,18 @@ use ns_core::pattern;
 
 use super::{MapError, MapProblem, Placed};
 
-/// Returns the first of `patterns` that says `name`, exact ones first.
+/// Returns the pattern that matches `name`: the one that is equal to it, else the first that
+/// matches.
 pub(in crate::workspace) fn matched<'p>(patterns: &'p [Placed], name: &str) -> Option<&'p Placed> {
     let exact = patterns.iter().find(|placed| placed.text == name);
     exact.or_else(|| patterns.iter().find(|placed| pattern::matches(&placed.text, name)))
 }
 
-/// Returns the one of `candidates`, each with what it says of `name`, that applies to it.
+/// Returns the candidate that applies to `name`. Each of `candidates` has patterns of names.
 ///
 /// # Errors
-/// If several say it exactly, or none does and several say it by patterns.
+/// If several candidates have a pattern that is equal to `name`, or if none has and the patterns of
+/// several match it.
 pub(in crate::workspace) fn chosen<'c, T>(
     name: &str,
     candidates: impl Iterator<Item = (T, &'c [Placed])>,
