@@ -217,6 +217,9 @@ pub struct DeviceProperties {
     /// Sums and products in double precision in a second at its highest clock; `None` for unknown
     /// kinds.
     pub double_flops: Option<u64>,
+    /// Whether it is a processor with a driver of OpenCL. Such drivers may take minutes to compile
+    /// the kernels.
+    pub is_processor: bool,
     /// The limits of one launch.
     pub limits: DeviceLimits,
 }

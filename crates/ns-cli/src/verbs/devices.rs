@@ -20,6 +20,10 @@ pub(crate) struct DevicesArgs {
     #[arg(long)]
     log: bool,
 
+    /// Test processors with an OpenCL driver, too, which may take minutes to compile the kernels
+    #[arg(long)]
+    processors: bool,
+
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -30,7 +34,8 @@ impl Command for DevicesArgs {
     }
 
     fn run(self) -> Result<Status, CliError> {
-        let devices: Vec<Tested> = ns_device::probe().into_iter().map(Tested::new).collect();
+        let devices: Vec<Tested> =
+            ns_device::probe().into_iter().map(|found| Tested::new(found, self.processors)).collect();
         let document = json!({
             "cpu": {"threads": ns_inference::parallel::all_threads().get()},
             "devices": devices.iter().map(|device| device.document(self.log)).collect::<Vec<Value>>(),
@@ -45,6 +50,8 @@ impl Command for DevicesArgs {
 /// A device and the result of its self-test.
 struct Tested {
     found: ProbedDevice,
+    /// Whether it was tested.
+    is_tested: bool,
     /// Why the device must not be used although it is available.
     refusal: Option<String>,
     log: Vec<Value>,
@@ -52,9 +59,9 @@ struct Tested {
 }
 
 impl Tested {
-    fn new(found: ProbedDevice) -> Self {
-        if found.properties.is_none() {
-            return Self { found, refusal: None, log: Vec::new(), work: Value::Null };
+    fn new(found: ProbedDevice, with_processors: bool) -> Self {
+        if found.properties.as_ref().is_none_or(|properties| properties.is_processor && !with_processors) {
+            return Self { found, is_tested: false, refusal: None, log: Vec::new(), work: Value::Null };
         }
         let opened = Device::open(found.backend, found.index);
         let (refusal, log, work) = match &opened {
@@ -64,7 +71,7 @@ impl Tested {
                 (refusal, log_of(device), work_of(device))
             }
         };
-        Self { found, refusal, log, work }
+        Self { found, is_tested: true, refusal, log, work }
     }
 
     fn state(&self) -> &'static str {
@@ -89,6 +96,7 @@ impl Tested {
         });
         if let Some(properties) = properties {
             document["index"] = json!(index);
+            document["tested"] = json!(self.is_tested);
             document["name"] = json!(properties.name);
             document["precisions"] = json!(properties.precisions.iter().map(ToString::to_string).collect::<Vec<_>>());
             document["memory_bytes"] = json!(properties.memory_bytes);
@@ -104,7 +112,8 @@ impl Tested {
     fn line(&self) -> String {
         match &self.refusal {
             Some(refusal) => format!("{}: {refusal}", self.found),
-            None if self.found.is_available() => format!("{}: passes its self-test", self.found),
+            None if self.found.is_available() && self.is_tested => format!("{}: passes its self-test", self.found),
+            None if self.found.is_available() => format!("{}: not tested; `--processors` tests it", self.found),
             None => self.found.to_string(),
         }
     }

@@ -94,6 +94,7 @@ fn properties(index: usize) -> Result<DeviceProperties, DeviceError> {
                 attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as u64,
                 attribute(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE).map_or(0, |kilohertz| kilohertz as u64),
             ),
+            is_processor: false,
             limits: DeviceLimits {
                 lanes: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)? as u32,
                 shared_bytes: shared_bytes.max(DEFAULT_SHARED_BYTES),

@@ -75,6 +75,7 @@ fn properties(precision: Precision, options: &EmulationOptions) -> DevicePropert
         memory_bytes: options.memory_bytes,
         compute_capability: None,
         double_flops: None,
+        is_processor: false,
         limits: DeviceLimits { lanes: MAX_LANES, shared_bytes, constants_bytes: 3840 },
     }
 }

@@ -90,6 +90,7 @@ fn properties(device: &ProtocolObject<dyn MTLDevice>) -> DeviceProperties {
         memory_bytes: device.recommendedMaxWorkingSetSize(),
         compute_capability: None,
         double_flops: None,
+        is_processor: false,
         limits: DeviceLimits {
             lanes: device.maxThreadsPerThreadgroup().width as u32,
             shared_bytes: device.maxThreadgroupMemoryLength(),

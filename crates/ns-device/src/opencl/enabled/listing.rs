@@ -47,7 +47,6 @@ pub(super) struct ListedDevice {
     /// branches that its loops over lanes need, and a whole fit then takes minutes to compile
     /// instead of seconds (seen with 3.1); Oclgrind 21.10 does not know what comes out of them.
     pub(super) is_unoptimised: bool,
-    is_processor: bool,
 }
 
 /// Returns the devices of all platforms, GPUs before processors. Fails without a driver, and where
@@ -67,7 +66,7 @@ pub(super) fn devices() -> Result<Vec<ListedDevice>, DeviceError> {
     let (mut devices, mut processors, mut reasons) = (Vec::new(), Vec::new(), Vec::new());
     for found in platforms.into_iter().flat_map(of_platform) {
         match found {
-            Ok(device) if device.is_processor => processors.push(device),
+            Ok(device) if device.properties.is_processor => processors.push(device),
             Ok(device) => devices.push(device),
             Err(reason) => reasons.push(reason),
         }
@@ -146,6 +145,7 @@ fn listed(id: cl_device_id, platform: &str) -> Result<ListedDevice, cl_int> {
         memory_bytes: word(id, CL_DEVICE_GLOBAL_MEM_SIZE)?,
         compute_capability: None,
         double_flops: None,
+        is_processor: word(id, CL_DEVICE_TYPE)? & CL_DEVICE_TYPE_CPU != 0,
         limits: DeviceLimits {
             lanes,
             shared_bytes: word(id, CL_DEVICE_LOCAL_MEM_SIZE)?.saturating_sub(exchange) as usize,
@@ -159,7 +159,6 @@ fn listed(id: cl_device_id, platform: &str) -> Result<ListedDevice, cl_int> {
         largest_block: word(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE)?,
         rounds_correctly: word(id, CL_DEVICE_SINGLE_FP_CONFIG)? & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT != 0,
         is_unoptimised: UNOPTIMISED.contains(&platform),
-        is_processor: word(id, CL_DEVICE_TYPE)? & CL_DEVICE_TYPE_CPU != 0,
     })
 }
 
