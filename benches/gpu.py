@@ -170,7 +170,7 @@ def with_opencl(steps: Steps, programs: dict[str, pathlib.Path], **environment: 
         own |= {"NEXTSTAT_OPENCL_CACHE": folder, **environment}
         steps.run("OpenCL: hardware tests of ns-device", [programs["hardware"], "hardware::", "--ignored", "--nocapture"], **own)
         parity = steps.run("OpenCL: parity with the CPU", parity_tests(programs, **environment), 400, **own)
-        steps.run("OpenCL: transformers", [programs["torchless-parity"], "devices", "--include-ignored"], 400, **own)
+        steps.run("OpenCL: transformers", [programs["torchless-parity"], "devices::", "--include-ignored"], 400, **own)
     return parity
 
 
@@ -204,7 +204,7 @@ def measure(steps: Steps, programs: dict[str, pathlib.Path], device: str, toys: 
         steps.run("hardware tests of ns-device", [programs["hardware"], "hardware::", "--ignored", "--nocapture"])
     parity = steps.run("parity with the CPU", parity_tests(programs, **environment), 400, NEXTSTAT_TEST_DEVICE=device, **environment)
     tables = steps.run(f"{toys} toys, batches, kernels", [programs["ns-benches"], "devices", "--device", device, "--toys", toys], 600, **environment)
-    command = [programs["torchless-parity"], "devices", "kernel_vectors", "--include-ignored"]
+    command = [programs["torchless-parity"], "devices::", "kernel_vectors::", "--include-ignored"]
     steps.run("transformers: parity with the CPU", command, 600, NEXTSTAT_TEST_DEVICE=device, **environment)
     decoded = gpu_decoder.decode(steps, programs["torchless"], device)
     gradients(steps, programs["nextstat"].parent, device)

@@ -6,7 +6,7 @@ use std::fmt;
 /// Where to compute.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum BackendPreference {
-    /// The processor, too: where a GPU is faster has not been measured on one yet, and this does
+    /// The processor, too: where a GPU is faster was measured on one machine alone, and this does
     /// not guess.
     #[default]
     Auto,
