@@ -20,6 +20,9 @@ mod signature;
 
 /// Shared memory that a kernel may have without asking for more.
 const DEFAULT_SHARED_BYTES: usize = 48 << 10;
+/// Shared memory is asked for in such units. The driver's compiler loads two numbers at once where
+/// a kernel reads one, also the last one, and `compute-sanitizer` takes that for a fault.
+const SHARED_UNIT: usize = 16;
 /// The size of a compiler log.
 const LOG_BYTES: usize = 16 << 10;
 
@@ -330,7 +333,7 @@ impl Driver for Cuda {
                 kernel.handle as usize as sys::CUfunction,
                 (grid.blocks, 1, 1),
                 (grid.lanes, 1, 1),
-                shared_bytes as c_uint,
+                shared_bytes.next_multiple_of(SHARED_UNIT) as c_uint,
                 self.stream,
                 &mut parameters,
             )
