@@ -31,7 +31,8 @@ def _dependencies(folder, names):
 def crates():
     """Returns the packages of the workspace by the name that the table has for them."""
     found = {path.parent.name: path.parent for path in ROOT.glob("crates/*/Cargo.toml")}
-    found |= {"torchless": ROOT / "torchless", "bindings/ns-py": ROOT / "bindings/ns-py", "benches/": ROOT / "benches"}
+    found |= {f"bindings/{path.parent.name}": path.parent for path in ROOT.glob("bindings/*/Cargo.toml")}
+    found |= {"torchless": ROOT / "torchless", "benches/": ROOT / "benches"}
     return found
 
 

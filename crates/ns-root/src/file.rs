@@ -144,7 +144,7 @@ impl RootFile {
         if key.object_length <= packed_length {
             return Ok(bytes);
         }
-        let length = usize::try_from(key.object_length).map_err(|_| damaged("its length is no length"))?;
+        let length = usize::try_from(key.object_length).map_err(|_| damaged("its length is larger than any memory"))?;
         unpack(&bytes, length).map_err(|problem| RootFileError::Compression { offset: key.offset, problem })
     }
 }

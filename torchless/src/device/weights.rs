@@ -245,7 +245,7 @@ pub(super) fn heads_of(config: &Config) -> Heads {
     Heads { n_heads: config.n_heads, n_kv_heads: config.n_kv_heads, head_dim: config.head_dim }
 }
 
-/// Returns how many of so many positions a token sees in the layer that sees most.
+/// Returns the largest number of positions that a token sees in any layer, at most `positions`.
 pub(super) fn most_seen(config: &Config, positions: usize) -> usize {
     let of_layer = |layer| config.windows.of_layer(layer).map_or(positions, |window| window.min(positions));
     (0..config.n_layers).map(of_layer).max().unwrap_or(0)

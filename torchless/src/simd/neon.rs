@@ -95,8 +95,7 @@ impl Simd for Neon {
     fn table(self, line: Line<[float32x4_t; 4]>) -> Line<[float32x4_t; 4]> {
         line
     }
-    /// Computes what it looks up: a table of sixteen floats takes four registers, and looking one
-    /// up as long as that.
+    /// Computes the sixteen values: a lookup table would occupy four registers and be no faster.
     #[inline(always)]
     fn look_up(
         self,

@@ -183,7 +183,7 @@ def _parser(program: str) -> _Parser:
 
 
 def main(arguments: Sequence[str], program: str = "python -m nextstat") -> int:
-    """Does what `arguments` ask, the first of which is the verb; returns the exit code."""
+    """Runs the verb in `arguments[0]` with the other arguments, and returns the exit code."""
     import warnings
 
     options = _parser(program).parse_args(arguments[1:])
