@@ -245,10 +245,13 @@ def main() -> int:
         environment = {"NEXTSTAT_DATA": str(folder / "shared/data"), "TORCHLESS_DATA": str(folder / "shared/torchless")}
         built = (folder / "commit").read_text(encoding="utf-8").strip()
     else:
+        steps.only, only = "", steps.only
         programs = build(steps, device)
+        steps.only = only
     compared, tables = measure(steps, programs, device, arguments.toys or (10_000 if is_real else 40), **environment)
     text = section(steps, is_real, built, compared, tables)
-    if arguments.print:
+    # A part of the steps is no record.
+    if arguments.print or arguments.only:
         print(text)
     else:
         with (ROOT / "benches/RECORD.md").open("a", encoding="utf-8") as record:

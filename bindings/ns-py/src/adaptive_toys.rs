@@ -137,7 +137,7 @@ fn limit_toys_model<'py>(
 }
 
 /// The significance by toys that is wanted.
-#[derive(FromPyObject)]
+#[derive(FromPyObject, Clone, Copy)]
 #[pyo3(from_item_all)]
 struct SignificanceWanted {
     importance_sampling: bool,

@@ -118,7 +118,7 @@ impl DataSetFitter<'_> {
     ) -> Result<RunStatus, E> {
         let Self { model, options, table, start, .. } = *self;
         let explores = !Candidates::of(model).are_none(&domain_and_start(model, options).0);
-        let search = ToySearch { n_starts: if explores { 2 } else { 1 }, explores };
+        let search = ToySearch { n_starts: if explores { 2 } else { 1 }, explores, restarts: false };
         let sets = StartedTable { table, start, terms: model.constraint_terms().collect() };
         let prefit = |accelerator: &Accelerator, rows| {
             let request_of = |index| DataSetRequest { source: &sets, index, search };

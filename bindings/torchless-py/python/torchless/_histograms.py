@@ -147,7 +147,8 @@ class ScoreHistograms(Mapping[str, Histogram]):
     model
         The model.
     edges
-        The edges of the bins, ascending (B + 1); the outer ones may be infinite.
+        The edges of the bins, ascending (B + 1); the outer ones may be
+        infinite, and are then in their bins.
     score
         The score of an event.
     flow

@@ -71,7 +71,7 @@ impl Tested {
                 (refusal, log_of(device), work_of(device))
             }
         };
-        Self { found, is_tested: true, refusal, log, work }
+        Self { found, is_tested: opened.is_ok(), refusal, log, work }
     }
 
     fn state(&self) -> &'static str {

@@ -59,8 +59,8 @@ struct ToySignificanceArgs {
     #[arg(long, value_name = "N", value_parser = n_toys, default_value = "100000", requires = "toys", allow_hyphen_values = true)]
     max_toys: u64,
 
-    /// Throw toys with a signal, too, and weight them: for small p-values, which take thousands of
-    /// toys then in place of millions
+    /// Also throw toys with a signal, and weight them: small p-values then take thousands of toys
+    /// instead of millions
     #[arg(long, requires = "toys")]
     importance_sampling: bool,
 

@@ -93,7 +93,11 @@ fn significance_summary(answer: &Answer<ToySignificanceResult>) -> String {
     let columns = [("", Align::Left), ("value", Align::Right), ("error", Align::Right), ("at 95 %", Align::Right)];
     text.push_str(&table(&columns, &rows));
     if let Some(sampling) = &result.importance_sampling {
-        let _ = writeln!(text, "\n  as exact as {} toys of the background", significant(sampling.n_toys_without, 2));
+        let _ = writeln!(
+            text,
+            "\n  same error as {} toys of the background alone",
+            significant(sampling.n_toys_without, 2)
+        );
     }
     let _ = writeln!(text, "\n  best fit {}", best_fit(result.poi.bestfit));
     text + &warnings(&result.warnings)

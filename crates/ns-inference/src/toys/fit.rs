@@ -54,7 +54,7 @@ impl ToyFitter<'_> {
         run: &ToyRun<'_>,
         mut sink: impl FnMut(Vec<ToyFit>) -> Result<(), E>,
     ) -> Result<RunStatus, E> {
-        let search = toy_search(self.model, likelihood, self.options, self.sampler, run);
+        let search = toy_search(self.model, likelihood, self.options, self.sampler, &[], run);
         let prefit = |accelerator: &Accelerator, toys| {
             let request_of = |index| DataSetRequest { source: self.sampler, index, search };
             let Self { model, options, uncertainty_of: variance_of, .. } = *self;

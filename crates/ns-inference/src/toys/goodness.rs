@@ -44,7 +44,7 @@ pub fn goodness_toys<L: DataLikelihood + Clone + Sync>(
 ) -> (GoodnessToys, RunStatus) {
     let Problem { model, ref likelihood, options } = *problem;
     let likelihood: &L = likelihood;
-    let search = toy_search(model, likelihood, options, sampler, run);
+    let search = toy_search(model, likelihood, options, sampler, &[], run);
     let (domain, _) = domain_and_start(model, options);
     let prefit = |accelerator: &Accelerator, toys| {
         let request_of = |index| DataSetRequest { source: sampler, index, search };

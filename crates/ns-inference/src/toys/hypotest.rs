@@ -115,6 +115,9 @@ pub enum ToysError {
     /// The accelerator failed; it keeps the error.
     #[error("the accelerator failed while fitting toys")]
     Accelerator,
+    /// Importance sampling of toys whose auxiliary data are fixed.
+    #[error("importance sampling weights auxiliary data by their probability, and they are fixed")]
+    ImportanceOfFixedAux,
     /// An expected value is negative or not a number.
     #[error("no toys can be thrown: {0}")]
     NotThrown(NonFinite),
@@ -242,8 +245,9 @@ impl<'a> ToyHypotest<'a> {
         run: &ToyRun<'_>,
         sink: impl FnMut(Vec<ToyTest>) -> Result<ControlFlow<()>, E>,
     ) -> Result<RunStatus, E> {
-        let pilot =
-            |hypothesis: &Hypothesis| toy_search(self.model, likelihood, self.options, &hypothesis.sampler, run);
+        let pilot = |hypothesis: &Hypothesis| {
+            toy_search(self.model, likelihood, self.options, &hypothesis.sampler, &self.tested, run)
+        };
         let searches = *self.searches.get_or_init(|| self.hypotheses.each_ref().map(pilot));
         let prefit = |accelerator: &Accelerator, units| self.prefit(accelerator, units, run, searches);
         let work = |likelihood: &mut L, prefit: &DevicePrefit, units: Range<u64>| {

@@ -10,6 +10,7 @@ use super::binomial::upper_bound;
 use super::hypotest::{HypotestSettings, ToyHypotest, ToysError};
 use super::jobs::{ToyJob, ToyJobs, Unfinished};
 use super::p_value::{ToyPValue, threshold};
+use super::pilot::ToySearch;
 use super::point::{Hypothesis, ToyStatistic};
 use super::run::ToyRun;
 use super::throw::{AuxTreatment, Ensemble, ToySampler, ToySource};
@@ -24,11 +25,17 @@ use serde::Serialize;
 /// signal.
 const SHARES: [u64; N_HYPOTHESES] = [1, 1, 6];
 const N_HYPOTHESES: usize = 3;
-/// Where they are on the way from the background to the signal.
+/// The part of the signal in each hypothesis.
 const STRENGTHS: [f64; N_HYPOTHESES] = [0.0, 0.5, 1.0];
 
-/// A mean weight that is further from 1 than so many of its errors shows a wrong estimate.
+/// A mean weight that is further from 1 than this many of its errors, and than rounding, shows a
+/// wrong estimate.
 const SUSPICIOUS: f64 = 5.0;
+const ROUNDING: f64 = 1e-9;
+/// The number of toys of the background from which the error of the mean weight is known.
+const ENOUGH: u64 = 30;
+/// The effective number of toys from which the error of the p-value is known.
+const ENOUGH_EFFECTIVE: f64 = 10.0;
 
 /// What was sampled in place of the background alone.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -51,7 +58,13 @@ pub struct ImportanceSampling {
 impl ImportanceSampling {
     /// Returns `true` if the mean weight is further from 1 than its error explains.
     pub(super) fn is_suspicious(&self) -> bool {
-        (self.mean_weight - 1.0).abs() > SUSPICIOUS * self.mean_weight_error
+        let is_known = self.n_toys.first().is_some_and(|n| *n >= ENOUGH);
+        is_known && (self.mean_weight - 1.0).abs() > SUSPICIOUS * self.mean_weight_error + ROUNDING
+    }
+
+    /// Returns `true` if there are enough toys for the error of the p-value to be known.
+    pub(super) fn is_known(&self) -> bool {
+        self.n_effective >= ENOUGH_EFFECTIVE
     }
 }
 
@@ -68,6 +81,8 @@ struct MixtureToy {
 pub(super) struct MixtureToys<'a, L> {
     jobs: ToyJobs<'a, L>,
     hypotheses: [Hypothesis; N_HYPOTHESES],
+    /// How the minima of the toys of each are sought.
+    searches: [ToySearch; N_HYPOTHESES],
     tested: [(usize, f64); 1],
     /// The smallest statistic that is as extreme as that of the data.
     threshold: f64,
@@ -85,23 +100,26 @@ pub(super) struct WeightedPValue {
 }
 
 impl<'a, L: DataLikelihood + Clone + Sync> MixtureToys<'a, L> {
-    /// Takes the free best fit to the data as the signal. Its Asimov data are as extreme as the
-    /// data, and the fit of the background to them ends where the toys of the background are
-    /// thrown, so that no other signal makes such data more likely relative to the background.
+    /// Takes the free best fit to the data as the signal: data as extreme as the observed ones are
+    /// most probable near it. That is exact if the fit reproduces every bin; elsewhere it costs
+    /// toys, and leaves the estimate without bias.
     ///
     /// # Errors
-    /// If no toys can be thrown at one of the hypotheses.
+    /// Auxiliary data that are fixed, and a hypothesis at which no toys can be thrown.
     pub(super) fn new(
         problem: &'a mut Problem<'_, L>,
         hypotest: &ToyHypotest<'_>,
         run: ToyRun<'a>,
     ) -> Result<Self, ToysError> {
-        let HypotestSettings { poi, mu, seed, n_toys: [most, _], .. } = *hypotest.settings();
+        let HypotestSettings { poi, mu, seed, aux, n_toys: [most, _], .. } = *hypotest.settings();
+        if aux == AuxTreatment::Fixed {
+            return Err(ToysError::ImportanceOfFixedAux);
+        }
         let observed = hypotest.observed();
         let (background, signal) = (hypotest.thrown_at()[0], hypotest.best_fit());
         let Problem { model, options, ref mut likelihood } = *problem;
         let (data, domain) = (likelihood.data().clone(), domain_and_start(model, options).0);
-        let source = ToySource { seed, ensemble: Ensemble::Importance, aux: AuxTreatment::Fluctuated };
+        let source = ToySource { seed, ensemble: Ensemble::Importance, aux };
         // Without an excess, the signal is none.
         let has_signal = observed.value > 0.0;
         let between = |part: f64| -> Vec<f64> {
@@ -117,12 +135,14 @@ impl<'a, L: DataLikelihood + Clone + Sync> MixtureToys<'a, L> {
         likelihood.set_data(&data);
         let (likelihood, statistic) = (&**likelihood, TestStatistic::Q0);
         let jobs = ToyJobs { model, options, likelihood, statistic, run, n_thrown: 0, most };
-        Ok(Self { jobs, hypotheses, tested: [(poi, mu)], threshold: threshold(observed.value), toys: Vec::new() })
+        let searches = hypotheses.each_ref().map(|hypothesis| jobs.search(hypothesis, &[(poi, mu)]));
+        let (tested, threshold) = ([(poi, mu)], threshold(observed.value));
+        Ok(Self { jobs, hypotheses, searches, tested, threshold, toys: Vec::new() })
     }
 
     /// Returns the number of toys so far.
     pub(super) fn n_toys(&self) -> u64 {
-        self.jobs.n_thrown
+        self.toys.len() as u64
     }
 
     /// Throws `n` more toys.
@@ -132,14 +152,16 @@ impl<'a, L: DataLikelihood + Clone + Sync> MixtureToys<'a, L> {
     pub(super) fn throw(&mut self, n: u64) -> Result<(), Unfinished> {
         let first = self.jobs.n_thrown;
         let numbers = divided(n);
-        let searches = self.hypotheses.each_ref().map(|hypothesis| self.jobs.search(hypothesis));
         let jobs: [ToyJob<'_>; N_HYPOTHESES] = std::array::from_fn(|k| ToyJob {
             hypothesis: &self.hypotheses[k],
             values: &self.tested,
-            search: searches[k],
+            search: self.searches[k],
             n_toys: numbers[k],
         });
         let found = self.jobs.run(&jobs)?;
+        if self.jobs.run.monitor.is_cancelled() {
+            return Err(Unfinished::Cancelled);
+        }
         // Data are thrown again: that takes far less time than the fits, and no memory.
         let (mut likelihood, mut data, mut toy) = (self.jobs.likelihood.clone(), Data::default(), first);
         for (hypothesis, tests) in found.into_iter().enumerate() {
@@ -160,16 +182,21 @@ impl<'a, L: DataLikelihood + Clone + Sync> MixtureToys<'a, L> {
         let mut n_of = [0_u64; N_HYPOTHESES];
         self.toys.iter().for_each(|toy| n_of[toy.hypothesis] += 1);
         let shares = n_of.map(|n_of| n_of as f64 / n);
-        let weights: Vec<f64> = self.toys.iter().map(|toy| weight(&toy.nll, &shares)).collect();
-        let all = Moments::of(self.toys.iter().zip(&weights).map(|(toy, w)| (toy.hypothesis, *w)));
-        let extreme = |toy: &MixtureToy, w: f64| if toy.value.is_some_and(|v| v >= self.threshold) { w } else { 0.0 };
-        let tail = Moments::of(self.toys.iter().zip(&weights).map(|(toy, w)| (toy.hypothesis, extreme(toy, *w))));
-        let n_extreme = self.toys.iter().filter(|toy| toy.value.is_some_and(|v| v >= self.threshold)).count() as u64;
-        let n_failed = self.toys.iter().filter(|toy| toy.value.is_none()).count() as u64;
-        let of_failed: f64 =
-            self.toys.iter().zip(&weights).filter(|(toy, _)| toy.value.is_none()).map(|(_, w)| w).sum();
+        let weighted: Vec<(MixtureToy, f64)> = self.toys.iter().map(|toy| (*toy, weight(&toy.nll, &shares))).collect();
+        let moments = |counts: &dyn Fn(&MixtureToy) -> bool| {
+            Moments::of(weighted.iter().map(|(toy, w)| (toy.hypothesis, if counts(toy) { *w } else { 0.0 })))
+        };
+        // Toys that the background cannot give have the weight 0, and no fits that could fail.
+        let number = |counts: &dyn Fn(&MixtureToy) -> bool| {
+            weighted.iter().filter(|(toy, w)| *w > 0.0 && counts(toy)).count() as u64
+        };
+        let is_extreme = |toy: &MixtureToy| toy.value.is_some_and(|value| value >= self.threshold);
+        let has_failed = |toy: &MixtureToy| toy.value.is_none();
+        let [all, tail, failed] = [moments(&|_| true), moments(&is_extreme), moments(&has_failed)];
+        let (n_extreme, n_failed) = (number(&is_extreme), number(&has_failed));
         let n_converged = self.toys.len() as u64 - n_failed;
-        let scale = n / n_converged as f64;
+        // Failed toys count by their weights, too.
+        let scale = 1.0 / (1.0 - failed.mean);
         let largest = 1.0 / shares[0];
         let bound = (largest * upper_bound(n_extreme, n_converged, cl)).min(1.0);
         let (value, mut error) = (tail.mean * scale, tail.error * scale);
@@ -178,8 +205,8 @@ impl<'a, L: DataLikelihood + Clone + Sync> MixtureToys<'a, L> {
             error = largest * (smoothed * (1.0 - smoothed) / n).sqrt();
         }
         let upper = if n_extreme == 0 { bound } else { bound.min(value * (one_sided(cl) * error / value).exp()) };
-        let p =
-            ToyPValue { value, error, low: tail.mean, high: tail.mean + of_failed / n, n_extreme, n_toys: n_converged };
+        let (low, high) = (tail.mean, tail.mean + failed.mean);
+        let p = ToyPValue { value, error, low, high, n_extreme, n_toys: n_converged };
         let sampling = ImportanceSampling {
             thrown_at: self.hypotheses.iter().map(|h| h.sampler.params()[self.tested[0].0]).collect(),
             n_toys: n_of.to_vec(),
@@ -205,7 +232,8 @@ fn weight(nll: &[f64; N_HYPOTHESES], shares: &[f64; N_HYPOTHESES]) -> f64 {
     if nll[0] == f64::INFINITY {
         return 0.0;
     }
-    let mixture: f64 = nll.iter().zip(shares).map(|(nll_k, share)| share * (nll[0] - nll_k).exp()).sum();
+    let of_share = |(nll_k, share): (&f64, &f64)| if *share > 0.0 { share * (nll[0] - nll_k).exp() } else { 0.0 };
+    let mixture: f64 = nll.iter().zip(shares).map(of_share).sum();
     1.0 / mixture
 }
 
@@ -223,8 +251,9 @@ struct Moments {
 }
 
 impl Moments {
-    /// Returns those of numbers with the index of their hypothesis. The variance of the mean is the
-    /// sum of those of the hypotheses, whose numbers of toys are not random.
+    /// Returns the mean and the error of `numbers`, pairs of a hypothesis and a value. The variance
+    /// of the mean is the sum of those of the hypotheses, whose numbers of toys are not random; a
+    /// single toy has its square.
     fn of(numbers: impl Iterator<Item = (usize, f64)>) -> Self {
         let mut sums = [[0.0_f64; 3]; N_HYPOTHESES];
         for (k, x) in numbers {
@@ -235,7 +264,7 @@ impl Moments {
         let n: f64 = sums.iter().map(|sum| sum[0]).sum();
         let (first, second): (f64, f64) = (sums.iter().map(|s| s[1]).sum(), sums.iter().map(|s| s[2]).sum());
         let of_one =
-            |[n, sum, squares]: &[f64; 3]| if *n > 1.0 { n / (n - 1.0) * (squares - sum * sum / n) } else { 0.0 };
+            |[n, sum, squares]: &[f64; 3]| if *n > 1.0 { n / (n - 1.0) * (squares - sum * sum / n) } else { *squares };
         let variance: f64 = sums.iter().map(|sum| of_one(sum).max(0.0)).sum();
         Self {
             mean: first / n,

@@ -66,9 +66,10 @@ pub(super) struct ToyJobs<'a, L> {
 }
 
 impl<L: DataLikelihood + Clone + Sync> ToyJobs<'_, L> {
-    /// Determines how the minima of the toys of `hypothesis` are sought.
-    pub(super) fn search(&self, hypothesis: &Hypothesis) -> ToySearch {
-        toy_search(self.model, self.likelihood, self.options, &hypothesis.sampler, &self.run)
+    /// Determines how the minima of the toys of `hypothesis` are sought, where they are tested at
+    /// `values`.
+    pub(super) fn search(&self, hypothesis: &Hypothesis, values: &[(usize, f64)]) -> ToySearch {
+        toy_search(self.model, self.likelihood, self.options, &hypothesis.sampler, values, &self.run)
     }
 
     /// Returns the number of toys that may still be thrown.

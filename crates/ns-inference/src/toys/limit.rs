@@ -196,7 +196,7 @@ pub fn toy_limit<L: DataLikelihood + Clone + Sync>(
         return Err(ToysError::Free);
     }
     points.set_alternative(&[0.0])?;
-    let search = points.search_of_alternative().unwrap_or(ToySearch { n_starts: 1, explores: false });
+    let search = points.search_of_alternative().unwrap_or(ToySearch::ONE_START);
     let mut solver = LimitSolver { settings, points, asymptotic, searches: [search; 2], limits: Vec::new() };
     let is_complete = match solver.solve()? {
         None => true,

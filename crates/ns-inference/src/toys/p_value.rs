@@ -15,7 +15,8 @@ use serde::Serialize;
 /// to fit errors of about 1e-11.
 pub(super) const SAME: f64 = 1e-8;
 
-/// A fraction of toys.
+/// A fraction of toys; with importance sampling one by weights, whose error is that of the weighted
+/// mean.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ToyPValue {
     /// The fraction of toys at least as extreme as the data; NaN without toys.

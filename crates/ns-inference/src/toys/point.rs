@@ -4,7 +4,7 @@
 use super::fit::{refit, refit_from};
 use super::hypotest::ToysError;
 use super::pilot::ToySearch;
-use super::prefit::FittedDataSet;
+use super::prefit::{DataSetSource as _, FittedDataSet};
 use super::throw::{ToySampler, ToySource};
 use crate::accelerator::Accelerator;
 use crate::minimize::{Domain, Minimum};
@@ -116,8 +116,11 @@ impl PointTest<'_> {
         search: ToySearch,
     ) -> EvaluatedStatistic {
         refit(profiler, &hypothesis.sampler, data, search);
-        let predicted = self.predict(hypothesis, &profiler.best().params);
-        let conditional = profiler.at_from(self.values, &[predicted]);
+        let mut starts = vec![self.predict(hypothesis, &profiler.best().params)];
+        if search.restarts {
+            starts.extend(hypothesis.sampler.starts(data));
+        }
+        let conditional = profiler.at_from(self.values, &starts);
         self.finish(profiler, hypothesis, conditional)
     }
 
@@ -137,7 +140,11 @@ impl PointTest<'_> {
             }
             Some((_, fit)) => {
                 accelerator.leave(1);
-                profiler.at_from(self.values, std::slice::from_ref(&fit.params))
+                let mut starts = vec![fit.params.clone()];
+                if fitted.restarts {
+                    starts.extend(hypothesis.sampler.starts(fitted.data));
+                }
+                profiler.at_from(self.values, &starts)
             }
             None => profiler.at(self.values),
         };

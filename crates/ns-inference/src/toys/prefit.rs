@@ -35,6 +35,8 @@ pub(crate) struct DevicePrefit {
     /// The free fits of each toy, one from each of its starting points.
     free: Vec<Vec<BatchFit>>,
     conditional: Vec<BatchFit>,
+    /// Whether the conditional fit of each toy starts at the starting points, too.
+    restarts: Vec<bool>,
     /// Whether minima are accepted without another search by the host.
     is_final: bool,
 }
@@ -48,6 +50,8 @@ pub(crate) struct FittedDataSet<'a> {
     /// The free fits, one from each starting point.
     pub(super) free: &'a [BatchFit],
     pub(super) conditional: Option<&'a BatchFit>,
+    /// Whether the conditional fit starts where the free ones can, too.
+    pub(super) restarts: bool,
     /// Whether minima are accepted without another search by the host. Kinks may hide a lower
     /// minimum, and multi-start is done on the host.
     pub(super) is_final: bool,
@@ -110,7 +114,8 @@ impl PrefitRequest<'_> {
             accelerator.fit(&BatchTask { variance_of, ..task_in(&domain, BatchData::Each(&data), &starts) })
         };
         let mut free: Vec<Vec<BatchFit>> = fit_from(0)?.into_iter().map(|a| vec![a]).collect();
-        let explores = units.clone().any(|unit| request_of(unit).search.explores);
+        let restarts: Vec<bool> = units.clone().map(|unit| request_of(unit).search.restarts).collect();
+        let explores = restarts.contains(&true) || units.clone().any(|unit| request_of(unit).search.explores);
         if units.clone().any(|unit| request_of(unit).search.n_starts > 1) {
             let others = fit_from(1)?;
             for (unit, (fits, other)) in units.zip(free.iter_mut().zip(others)) {
@@ -118,7 +123,7 @@ impl PrefitRequest<'_> {
             }
         }
         let is_final = domain.kinked.is_empty() && self.options.multi_start.is_none() && !explores;
-        Some(DevicePrefit { first, data, starts, free, conditional: Vec::new(), is_final })
+        Some(DevicePrefit { first, data, starts, free, conditional: Vec::new(), restarts, is_final })
     }
 }
 
@@ -144,8 +149,9 @@ impl DevicePrefit {
     pub(crate) fn of(&self, unit: u64) -> Option<FittedDataSet<'_>> {
         let i = usize::try_from(unit.checked_sub(self.first)?).ok()?;
         let (data, starts, free) = (self.data.get(i)?, self.starts.get(i)?, self.free.get(i)?);
-        let starts = &starts[..free.len()];
-        Some(FittedDataSet { data, starts, free, conditional: self.conditional.get(i), is_final: self.is_final })
+        let (starts, restarts) = (&starts[..free.len()], *self.restarts.get(i)?);
+        let (conditional, is_final) = (self.conditional.get(i), self.is_final);
+        Some(FittedDataSet { data, starts, free, conditional, restarts, is_final })
     }
 }
 

@@ -186,9 +186,11 @@ impl<L: DataLikelihood + Clone + Sync> RegionSolver<'_, L> {
         let is_inside = |index: &usize| chi_squared::upper_tail(t(index), 2.0) > self.smallest_level();
         let farthest = known.filter(is_inside).max_by(|a, b| t(a).total_cmp(&t(b)));
         let searches = nearest.into_iter().chain(farthest).map(|index| self.points.search(index));
-        let none = ToySearch { n_starts: 1, explores: false };
-        searches
-            .fold(none, |a, b| ToySearch { n_starts: a.n_starts.max(b.n_starts), explores: a.explores || b.explores })
+        searches.fold(ToySearch::ONE_START, |a, b| ToySearch {
+            n_starts: a.n_starts.max(b.n_starts),
+            explores: a.explores || b.explores,
+            restarts: a.restarts || b.restarts,
+        })
     }
 
     fn p_value(&self, index: usize) -> Option<ToyPValue> {

@@ -55,7 +55,7 @@ impl SearchSignal<'_> {
         let hypothesis = Hypothesis::new(self.model, &mut likelihood.clone(), &domain, sampler, &[self.poi]);
         let values = [(self.poi, 0.0)];
         let test = PointTest { statistic: TestStatistic::Q0, values: &values };
-        let search = ToySearch { n_starts: 1, explores: false };
+        let search = ToySearch::ONE_START;
         let batch = |likelihood: &mut L, index: usize| {
             let first = index as u64 * BATCH;
             let mut profiler = Profiler::unfitted(self.model, likelihood, self.options);

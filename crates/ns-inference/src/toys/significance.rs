@@ -117,7 +117,7 @@ pub fn toy_significance<L: DataLikelihood + Clone + Sync>(
     Ok(counted.into_result(name, hypotest.observed(), &settings))
 }
 
-/// What toys of the background, or of a mixture, have shown.
+/// The p-value of the toys of the background, or of a mixture.
 struct Counted {
     p: ToyPValue,
     /// An upper bound on the p-value.
@@ -191,7 +191,7 @@ fn weighted<L: DataLikelihood + Clone + Sync>(
             Err(Unfinished::Failed) => return Err(ToysError::Accelerator),
         }
         found = toys.p_value(BOUND_CL);
-        if is_precise(&found.p, tolerance) {
+        if found.sampling.is_known() && is_precise(&found.p, tolerance) {
             break;
         }
     }
@@ -209,6 +209,7 @@ impl Counted {
         let ToySignificanceSettings { poi, tolerance, seed, aux, .. } = *settings;
         let warnings = self.warnings(settings);
         let is_consistent = !self.sampling.as_ref().is_some_and(ImportanceSampling::is_suspicious);
+        let is_precise = self.is_precise(tolerance);
         let Self { p, upper, n_toys, n_failed, is_complete, sampling } = self;
         let (z, z_error) = significance_of(&p);
         ToySignificanceResult {
@@ -228,10 +229,15 @@ impl Counted {
             seed,
             n_toys,
             n_failed,
-            converged: is_complete && is_precise(&p, tolerance) && n_failed == 0 && is_consistent,
+            converged: is_complete && is_precise && n_failed == 0 && is_consistent,
             is_complete,
             warnings,
         }
+    }
+
+    /// Returns whether the error is known and small enough.
+    fn is_precise(&self, tolerance: f64) -> bool {
+        self.sampling.as_ref().is_none_or(ImportanceSampling::is_known) && is_precise(&self.p, tolerance)
     }
 
     fn warnings(&self, settings: &ToySignificanceSettings) -> Vec<String> {
@@ -246,7 +252,7 @@ impl Counted {
                 "no toy of {n_toys} is as extreme as the data, so that only bounds are known: p₀ < {upper:.2e} and Z > {:.2} at 95 % confidence level",
                 significance(*upper).max(0.0)
             ));
-        } else if *is_complete && !is_precise(p, tolerance) {
+        } else if *is_complete && !self.is_precise(tolerance) {
             warnings.push(format!("the relative error of the p-value is above {tolerance} after {n_toys} toys"));
         }
         if *n_failed > 0 {
@@ -255,7 +261,7 @@ impl Counted {
         }
         if let Some(sampling) = sampling.as_ref().filter(|sampling| sampling.is_suspicious()) {
             warnings.push(format!(
-                "the mean weight of the toys is {:.3} ± {:.3} and should be 1, so that the p-value is wrong; throw toys of the background alone",
+                "the mean weight of the toys is {:.3} ± {:.3} instead of 1: do not use this p-value; throw toys of the background alone",
                 sampling.mean_weight, sampling.mean_weight_error
             ));
         }

@@ -167,12 +167,13 @@ impl<'a, L: DataLikelihood + Clone + Sync> TestedPoints<'a, L> {
 
     /// Determines how the minima of toys at point `index` are sought.
     pub(super) fn search(&self, index: usize) -> ToySearch {
-        self.jobs.search(&self.points[index].hypothesis)
+        self.jobs.search(&self.points[index].hypothesis, &self.points[index].values)
     }
 
-    /// Determines the same for toys of the alternative hypothesis.
+    /// Determines the same for toys of the alternative hypothesis, at the last point.
     pub(super) fn search_of_alternative(&self) -> Option<ToySearch> {
-        self.alternative.as_ref().map(|hypothesis| self.jobs.search(hypothesis))
+        let values = self.points.last().map_or(&[][..], |point| &point.values);
+        self.alternative.as_ref().map(|hypothesis| self.jobs.search(hypothesis, values))
     }
 
     /// Throws and tests the toys `wanted`, or about the same fraction of each if fewer are left.

@@ -5,11 +5,14 @@ use crate::common::on_off::OnOff;
 
 use ns_compute::CpuLikelihood;
 use ns_core::Model;
+use ns_core::expected::expected_main;
 use ns_core::poisson::{half_deviance, log_normaliser};
 use ns_core::spec::ModifierData::{HistoSys, NormFactor, NormSys, StatError};
 use ns_inference::monitor::NoMonitor;
 use ns_inference::normal::significance;
-use ns_inference::toys::{AuxTreatment, ToyRun, ToySignificanceResult, ToySignificanceSettings, toy_significance};
+use ns_inference::toys::{
+    AuxTreatment, ToyRun, ToySignificanceResult, ToySignificanceSettings, ToysError, toy_significance,
+};
 use ns_inference::{FitOptions, Problem};
 use ns_testkit::formulas::declared;
 use ns_testkit::small::{self, region, sample};
@@ -139,9 +142,101 @@ fn p_values_do_not_depend_on_threads() {
     assert_ne!(one.p0_observed, find(&model, settings(8), 1).p0_observed);
 }
 
+/// The background gives no events in the second bin, so that most toys of the signal count nothing.
+/// p₀ is P(N ≥ 80 | 50) of the first bin: with events in the second, q₀ would be infinite.
+#[test]
+fn toys_that_the_background_cannot_give_count_as_nothing() {
+    let samples = vec![sample("signal", &[5.0, 1.0], &[("mu", NormFactor)]), sample("background", &[50.0, 0.0], &[])];
+    let model = small::model(vec![region("channel", samples, &[80.0, 0.0])], vec![declared("mu", 1.0, [0.0, 100.0])]);
+    let found = find(&model, ToySignificanceSettings { tolerance: 0.1, ..settings(10) }, 2);
+    let exact = at_least(80, 50.0);
+    println!("{} ± {} is {exact}, {} toys", found.p0_observed, found.p0_observed_error, found.n_toys);
+    assert!((found.p0_observed - exact).abs() < 4.0 * found.p0_observed_error, "{found:?} is not {exact}");
+    assert!(found.converged && found.n_failed == 0 && found.warnings.is_empty(), "{:?}", found.warnings);
+}
+
+#[test]
+fn few_toys_are_never_enough() {
+    for max_toys in [1, 2, 7, 16, 40] {
+        for seed in 0..20 {
+            let found = find(&counting(5.0, 50.0, 65.0), ToySignificanceSettings { max_toys, ..settings(seed) }, 1);
+            assert!(!found.converged && found.n_toys == max_toys, "{found:?}");
+            assert!(!found.warnings.iter().any(|warning| warning.contains("mean weight")), "{:?}", found.warnings);
+        }
+    }
+}
+
+#[test]
+fn fixed_auxiliary_data_are_refused() {
+    let model = shapes(&[45.0, 43.0, 33.0]);
+    let (mut likelihood, options) = (CpuLikelihood::new(&model), FitOptions::default());
+    let settings = ToySignificanceSettings { poi: model.poi().expect("mu"), aux: AuxTreatment::Fixed, ..settings(1) };
+    let run = ToyRun::new(NonZeroUsize::MIN, &NoMonitor);
+    let found = toy_significance(&mut Problem::new(&model, &mut likelihood, &options), settings, &run);
+    assert_eq!(found, Err(ToysError::ImportanceOfFixedAux));
+}
+
+/// A background that grows by half for either sign of a systematic, with 175 events where 100 are
+/// expected: the fit of the background has two minima.
+fn same_sign() -> Model {
+    let samples = vec![
+        sample("signal", &[10.0], &[("mu", NormFactor)]),
+        sample("background", &[100.0], &[("norm", NormSys { lo: 1.5, hi: 1.5 })]),
+    ];
+    small::model(vec![region("channel", samples, &[175.0])], vec![declared("mu", 1.0, [0.0, 100.0])])
+}
+
+/// Returns p₀ of that model: a sum over events and an integral over auxiliary data, with minima
+/// found on a grid.
+fn same_sign_p_value(model: &Model) -> f64 {
+    let [mu, norm] = ["mu", "norm"].map(|name| model.parameters.names.iter().position(|n| n == name).expect("it is"));
+    let params = |value: f64, alpha: f64| {
+        let mut params = vec![0.0; 2];
+        (params[mu], params[norm]) = (value, alpha);
+        params
+    };
+    let alphas: Vec<f64> = (-300..=300).map(|i| f64::from(i) / 60.0).collect();
+    let background: Vec<f64> = alphas.iter().map(|alpha| expected_main(model, &params(0.0, *alpha))[0]).collect();
+    let lowest = |n: f64, aux: f64, has_signal: bool| {
+        let at = |(alpha, b): (&f64, &f64)| {
+            half_deviance(n, if has_signal { n.max(*b) } else { *b }) + 0.5 * (aux - alpha).powi(2)
+        };
+        alphas.iter().zip(&background).map(at).fold(f64::INFINITY, f64::min)
+    };
+    let q0 = |n: f64, aux: f64| 2.0 * (lowest(n, aux, false) - lowest(n, aux, true));
+    let observed = q0(175.0, 0.0);
+    let of_data = |i: &usize| half_deviance(175.0, background[*i]) + 0.5 * alphas[*i].powi(2);
+    let best = (0..alphas.len()).min_by(|i, j| of_data(i).total_cmp(&of_data(j))).expect("a minimum");
+    let step = 0.1;
+    let of_aux = |k: i32| {
+        let shift = f64::from(k) * step;
+        let (mut below, mut above) = (0_u32, 2000_u32);
+        while above - below > 1 {
+            let middle = (below + above) / 2;
+            if q0(f64::from(middle), alphas[best] + shift) >= observed { above = middle } else { below = middle }
+        }
+        step * (-0.5 * shift * shift).exp() / std::f64::consts::TAU.sqrt() * at_least(above, background[best])
+    };
+    (-50..=50).map(of_aux).sum()
+}
+
+/// Toys with the other sign of auxiliary data have their minimum without signal there.
+#[test]
+fn the_minima_of_toys_with_the_parameter_fixed_are_the_lowest() {
+    let model = same_sign();
+    let exact = same_sign_p_value(&model);
+    for importance_sampling in [false, true] {
+        let wanted = ToySignificanceSettings { tolerance: 0.08, importance_sampling, ..settings(11) };
+        let found = find(&model, wanted, 2);
+        println!("{} ± {} is {exact}, {} toys", found.p0_observed, found.p0_observed_error, found.n_toys);
+        assert!((found.p0_observed - exact).abs() < 4.0 * found.p0_observed_error, "{found:?} is not {exact}");
+    }
+}
+
 /// A deficit has q₀ = 0, which every toy reaches.
 #[test]
 fn a_deficit_has_the_p_value_one() {
     let found = find(&counting(5.0, 50.0, 40.0), settings(9), 1);
     assert_eq!((found.p0_observed, found.z_observed), (1.0, Some(0.0)));
+    assert!(found.converged && found.warnings.is_empty(), "{:?}", found.warnings);
 }

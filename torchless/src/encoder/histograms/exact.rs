@@ -5,7 +5,8 @@
 //! the numbers, nor on how they are divided. R. M. Neal calls it a small superaccumulator
 //! (arXiv:1505.05571).
 
-/// Chunks of 32 bits: 2098 bits of the largest numbers, and room for 2⁶² of them.
+/// Chunks of 32 bits: 2098 bits of the largest numbers, and room for more of them
+/// than can be counted.
 const N_CHUNKS: usize = 67;
 
 /// Additions after which carries are done: chunks of 64 bits have room for twice as many.
@@ -71,12 +72,12 @@ impl ExactSum {
     /// Brings all chunks but the last into 0 to 2³² - 1; the last has the sign of the sum.
     fn carry(&mut self) {
         let mut carried = 0;
-        let (last, others) = self.chunks.split_at_mut(N_CHUNKS - 1);
-        for chunk in last {
+        let (others, last) = self.chunks.split_at_mut(N_CHUNKS - 1);
+        for chunk in others {
             let sum = *chunk + carried;
             (*chunk, carried) = (sum & 0xffff_ffff, sum >> 32);
         }
-        others.iter_mut().for_each(|chunk| *chunk += carried);
+        last[0] += carried;
         self.n_additions = 1;
     }
 }

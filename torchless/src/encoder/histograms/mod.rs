@@ -136,7 +136,8 @@ impl ScoreHistograms {
     /// The name that stands for the nominal histogram.
     pub const NOMINAL: &'static str = "nominal";
 
-    /// Returns empty histograms with the `edges` of B bins (B + 1); the outer ones may be infinite.
+    /// Returns empty histograms with the `edges` of B bins (B + 1); the outer ones may be
+    /// infinite, and are then in their bins.
     ///
     /// # Errors
     ///

@@ -160,8 +160,11 @@ impl<'a> Pass<'a> {
         let outputs = self.encoder.encode_group(&mut scratch, events, group);
         scratches.give_back(scratch);
         let scores = self.score.of(&outputs?, group.events.len())?;
+        // The end of an unbounded last bin is in it, as its beginning is in the first.
+        let (n_bins, end) = (self.edges.len() - 1, self.edges[self.edges.len() - 1]);
         let place = |(&event, score): (&usize, f64)| match score {
             score if score.is_nan() => Err(HistogramProblem::Score { event: first + event }.into()),
+            f64::INFINITY if end == f64::INFINITY => Ok(n_bins as u32),
             score => Ok(self.edges.partition_point(|edge| *edge <= score) as u32),
         };
         group.events.iter().zip(scores).map(place).collect()

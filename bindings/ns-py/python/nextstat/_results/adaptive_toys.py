@@ -306,5 +306,5 @@ class ToySignificanceResult(Result):
         ]
         facts = [("significance of", self.poi.name), ("best fit", best_fit(self.poi.bestfit)), ("toys", str(self.n_toys))]
         if sampling := self._fields.get("importance_sampling"):
-            facts.append(("as exact as", f"{shown_number(sampling['n_toys_without'], 2)} toys of the background"))
+            facts.append(("same error as", f"{shown_number(sampling['n_toys_without'], 2)} toys of the background alone"))
         return View("ToySignificanceResult", facts, [Table(("", "value", "error", "at 95 %"), rows)])

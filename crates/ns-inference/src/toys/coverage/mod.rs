@@ -214,7 +214,7 @@ impl<L: DataLikelihood + Clone + Sync> CoverageRun<'_, L> {
     fn at(&mut self, k: usize, hypothesis: &Hypothesis, tally: &mut Tally) -> Result<(), Unfinished> {
         let CoverageFits { model, options, settings } = self.fits;
         let (n_toys, n_values) = (settings.n_toys, settings.true_values.len() as u64);
-        let search = toy_search(model, self.likelihood, options, &hypothesis.sampler, self.run);
+        let search = toy_search(model, self.likelihood, options, &hypothesis.sampler, &[], self.run);
         let decider = ToyDecider::new(self.fits, k, hypothesis, search);
         let has_inner = settings.wants(CoverageMethod::FeldmanCousins);
         let (chunk, total) = (if has_inner { WITH_INNER } else { WITHOUT_INNER }, n_toys * n_values);

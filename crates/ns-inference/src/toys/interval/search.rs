@@ -132,7 +132,7 @@ impl<'a, L: DataLikelihood + Clone + Sync> IntervalSolver<'a, L> {
             Root::Above if limit.is_finite() => None,
             _ => return Err(ToysError::Observed { mu: self.best, reason: "the profile does not reach the level" }),
         };
-        let search = ToySearch { n_starts: 1, explores: false };
+        let search = ToySearch::ONE_START;
         let (points, ends, accepts_best) = (Vec::new(), Vec::new(), true);
         Ok(Side { sign, tail, level, height, limit, asymptotic, search, points, accepts_best, ends })
     }
