@@ -54,11 +54,14 @@ LOADER = "libOpenCL.so.1"
 class Steps:
     """What was done, how it ended, and what it said."""
 
-    def __init__(self, log: pathlib.Path | None = None, only: str = ""):
+    def __init__(self, log: pathlib.Path | None = None):
         self.rows = []
         self.good = True
         self.log = log
-        self.only = only
+        # Steps whose name contains this are done.
+        self.only = ""
+        if log:
+            log.mkdir(parents=True, exist_ok=True)
 
     def wants(self, what: str) -> bool:
         return self.only in what
@@ -73,7 +76,8 @@ class Steps:
             done = subprocess.run(list(map(str, command)), capture_output=True, text=True, encoding="utf-8", **settings)
             good, out, err = done.returncode == 0, done.stdout, done.stderr
         except subprocess.TimeoutExpired as expired:
-            said = [(part or b"").decode(errors="replace") for part in (expired.stdout, expired.stderr)]
+            # Bytes, although text was asked for.
+            said = [part if isinstance(part, str) else (part or b"").decode(errors="replace") for part in (expired.stdout, expired.stderr)]
             good, out, err = False, said[0], f"{said[1]}\nit took more than {limit} s"
         except OSError as error:
             good, out, err = False, "", str(error)
@@ -157,7 +161,7 @@ def sanitize(steps: Steps, nextstat: pathlib.Path, device: str):
 
 
 def with_opencl(steps: Steps, programs: dict[str, pathlib.Path], **environment: str) -> str:
-    """The tests of the kernels through NVIDIA's OpenCL driver, which users have for CUDA only."""
+    """Runs the tests of the kernels through NVIDIA's OpenCL driver. Users get its GPUs by CUDA."""
     driver = next((path for folder in OPENCL_FOLDERS if (path := pathlib.Path(folder) / "libnvidia-opencl.so.1").exists()), None)
     packed = programs["nextstat"].parent / LOADER
     loader = str(packed) if packed.exists() else ctypes.util.find_library("OpenCL")
@@ -238,16 +242,16 @@ def main() -> int:
     device, is_real = arguments.device, arguments.device != "emulated"
     if arguments.pack:
         return pack(arguments.pack, device)
-    steps, environment, built = Steps(arguments.log, arguments.only), {}, commit()
+    steps, environment, built = Steps(arguments.log), {}, commit()
     if arguments.packed:
         folder = arguments.packed.resolve()
         programs = {name: folder / name for name in PROGRAMS}
         environment = {"NEXTSTAT_DATA": str(folder / "shared/data"), "TORCHLESS_DATA": str(folder / "shared/torchless")}
         built = (folder / "commit").read_text(encoding="utf-8").strip()
     else:
-        steps.only, only = "", steps.only
         programs = build(steps, device)
-        steps.only = only
+    # Building is no step to choose.
+    steps.only = arguments.only
     compared, tables = measure(steps, programs, device, arguments.toys or (10_000 if is_real else 40), **environment)
     text = section(steps, is_real, built, compared, tables)
     # A part of the steps is no record.

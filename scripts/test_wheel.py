@@ -74,7 +74,7 @@ def main():
     if beside is not None:
         wanted.append(beside)
     elif arguments.beside is not None:
-        print(f"note: there is no wheel of {arguments.beside} in `{arguments.folder}`: tests of both packages are skipped")
+        print(f"note: skipped: the tests of both packages, because `{arguments.folder}` has no wheel of {arguments.beside}")
     # Most of what the extras bring is never imported by the tests: Python compiles what is.
     compiled = [] if arguments.no_tests else ["--no-compile"]
     if arguments.requirements is not None:

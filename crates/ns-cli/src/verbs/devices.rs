@@ -132,3 +132,24 @@ fn work_of(device: &Device) -> Value {
         "kernel_milliseconds": (counters.kernel_nanoseconds > 0).then_some(milliseconds),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Tested;
+    use ns_device::Backend;
+
+    /// The emulated device stands for a processor.
+    #[test]
+    fn processors_are_tested_only_where_that_is_asked_for() {
+        let processor = || {
+            let mut found = ns_device::probe().into_iter().find(|found| found.backend == Backend::Emulated);
+            let properties = found.as_mut().and_then(|found| found.properties.as_mut());
+            properties.expect("tests emulate a device").is_processor = true;
+            found.expect("it was found")
+        };
+        let [skipped, tested] = [false, true].map(|with_processors| Tested::new(processor(), with_processors));
+        assert!(skipped.line().ends_with("not tested; `--processors` tests it"), "{}", skipped.line());
+        assert!(tested.line().ends_with("passes its self-test"), "{}", tested.line());
+        assert_eq!([&skipped, &tested].map(|device| device.document(false)["tested"] == true), [false, true]);
+    }
+}

@@ -20,8 +20,8 @@ mod signature;
 
 /// Shared memory that a kernel may have without asking for more.
 const DEFAULT_SHARED_BYTES: usize = 48 << 10;
-/// Shared memory is asked for in such units. The driver's compiler loads two numbers at once where
-/// a kernel reads one, also the last one, and so past the end; `compute-sanitizer` stops there.
+/// Shared memory is asked for in such units. For `sm_90` `ptxas` loads two numbers at once where a
+/// kernel reads the last one alone, and so past an end that is not a multiple of this.
 const SHARED_UNIT: usize = 16;
 /// The size of a compiler log.
 const LOG_BYTES: usize = 16 << 10;

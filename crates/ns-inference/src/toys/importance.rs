@@ -195,8 +195,8 @@ impl<'a, L: DataLikelihood + Clone + Sync> MixtureToys<'a, L> {
         let [all, tail, failed] = [moments(&|_| true), moments(&is_extreme), moments(&has_failed)];
         let (n_extreme, n_failed) = (number(&is_extreme), number(&has_failed));
         let n_converged = self.toys.len() as u64 - n_failed;
-        // Failed toys count by their weights, too.
-        let scale = 1.0 / (1.0 - failed.mean);
+        // Failed toys count by their weights, too; without others there is no p-value.
+        let scale = if failed.mean < 1.0 { 1.0 / (1.0 - failed.mean) } else { f64::NAN };
         let largest = 1.0 / shares[0];
         let bound = (largest * upper_bound(n_extreme, n_converged, cl)).min(1.0);
         let (value, mut error) = (tail.mean * scale, tail.error * scale);
@@ -213,7 +213,8 @@ impl<'a, L: DataLikelihood + Clone + Sync> MixtureToys<'a, L> {
             n_effective: tail.effective,
             mean_weight: all.mean,
             mean_weight_error: all.error,
-            n_toys_without: if error > 0.0 { value * (1.0 - value) / (error * error) } else { n },
+            // The square of a very small error is 0.
+            n_toys_without: if error > 0.0 { (1.0 - value) * (value / error) / error } else { n },
         };
         WeightedPValue { p, upper, n_failed, sampling }
     }
@@ -254,9 +255,13 @@ impl Moments {
     /// Returns the mean and the error of `numbers`, pairs of a hypothesis and a value. The variance
     /// of the mean is the sum of those of the hypotheses, whose numbers of toys are not random; a
     /// single toy has its square.
-    fn of(numbers: impl Iterator<Item = (usize, f64)>) -> Self {
+    fn of(numbers: impl Iterator<Item = (usize, f64)> + Clone) -> Self {
+        // Squares of weights of very small p-values are no normal numbers.
+        let largest = numbers.clone().map(|(_, x)| x).fold(0.0, f64::max);
+        let unit = if largest > 0.0 { largest } else { 1.0 };
         let mut sums = [[0.0_f64; 3]; N_HYPOTHESES];
         for (k, x) in numbers {
+            let x = x / unit;
             sums[k][0] += 1.0;
             sums[k][1] += x;
             sums[k][2] += x * x;
@@ -267,8 +272,8 @@ impl Moments {
             |[n, sum, squares]: &[f64; 3]| if *n > 1.0 { n / (n - 1.0) * (squares - sum * sum / n) } else { *squares };
         let variance: f64 = sums.iter().map(|sum| of_one(sum).max(0.0)).sum();
         Self {
-            mean: first / n,
-            error: variance.sqrt() / n,
+            mean: unit * (first / n),
+            error: unit * (variance.sqrt() / n),
             effective: if second > 0.0 { first * first / second } else { 0.0 },
         }
     }

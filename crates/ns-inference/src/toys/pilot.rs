@@ -4,9 +4,9 @@
 //! A fit that starts where its toy was thrown nearly always ends in the lowest minimum. Likelihoods
 //! with same-sign systematics have several minima, however: for one published model, 4% of such
 //! fits end in another minimum, and a second start at the toy's own auxiliary data reduces this to
-//! 1%. If the pilot toys show no difference, the second start is not worth its time. So it is with
-//! the fits in which parameters are fixed at tested values: in a same-sign systematic they have a
-//! second minimum where the free fit has one. The decision depends only on the ensemble, not on the
+//! 1%. If the pilot toys show no difference, the second start is not worth its time. Fits with
+//! parameters fixed at tested values are decided separately: a same-sign systematic can give them
+//! two minima where the free fit has one. The decision depends only on the ensemble, not on the
 //! requested toys.
 
 use super::prefit::DataSetSource as _;

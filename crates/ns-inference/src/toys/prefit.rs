@@ -35,8 +35,8 @@ pub(crate) struct DevicePrefit {
     /// The free fits of each toy, one from each of its starting points.
     free: Vec<Vec<BatchFit>>,
     conditional: Vec<BatchFit>,
-    /// Whether the conditional fit of each toy starts at the starting points, too.
-    restarts: Vec<bool>,
+    /// How the minima of each toy are sought.
+    searches: Vec<ToySearch>,
     /// Whether minima are accepted without another search by the host.
     is_final: bool,
 }
@@ -114,16 +114,16 @@ impl PrefitRequest<'_> {
             accelerator.fit(&BatchTask { variance_of, ..task_in(&domain, BatchData::Each(&data), &starts) })
         };
         let mut free: Vec<Vec<BatchFit>> = fit_from(0)?.into_iter().map(|a| vec![a]).collect();
-        let restarts: Vec<bool> = units.clone().map(|unit| request_of(unit).search.restarts).collect();
-        let explores = restarts.contains(&true) || units.clone().any(|unit| request_of(unit).search.explores);
-        if units.clone().any(|unit| request_of(unit).search.n_starts > 1) {
+        let searches: Vec<ToySearch> = units.map(|unit| request_of(unit).search).collect();
+        if searches.iter().any(|search| search.n_starts > 1) {
             let others = fit_from(1)?;
-            for (unit, (fits, other)) in units.zip(free.iter_mut().zip(others)) {
-                fits.extend((request_of(unit).search.n_starts > 1).then_some(other));
+            for (search, (fits, other)) in searches.iter().zip(free.iter_mut().zip(others)) {
+                fits.extend((search.n_starts > 1).then_some(other));
             }
         }
-        let is_final = domain.kinked.is_empty() && self.options.multi_start.is_none() && !explores;
-        Some(DevicePrefit { first, data, starts, free, conditional: Vec::new(), restarts, is_final })
+        let is_searched = searches.iter().any(|search| search.explores || search.restarts);
+        let is_final = domain.kinked.is_empty() && self.options.multi_start.is_none() && !is_searched;
+        Some(DevicePrefit { first, data, starts, free, conditional: Vec::new(), searches, is_final })
     }
 }
 
@@ -149,7 +149,7 @@ impl DevicePrefit {
     pub(crate) fn of(&self, unit: u64) -> Option<FittedDataSet<'_>> {
         let i = usize::try_from(unit.checked_sub(self.first)?).ok()?;
         let (data, starts, free) = (self.data.get(i)?, self.starts.get(i)?, self.free.get(i)?);
-        let (starts, restarts) = (&starts[..free.len()], *self.restarts.get(i)?);
+        let (starts, restarts) = (&starts[..free.len()], self.searches.get(i)?.restarts);
         let (conditional, is_final) = (self.conditional.get(i), self.is_final);
         Some(FittedDataSet { data, starts, free, conditional, restarts, is_final })
     }

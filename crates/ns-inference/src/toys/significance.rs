@@ -35,7 +35,7 @@ pub struct ToySignificanceSettings {
     pub max_toys: u64,
     /// The seed.
     pub seed: u64,
-    /// The treatment of the auxiliary data; importance sampling draws them like main bins.
+    /// The treatment of the auxiliary data; importance sampling needs those that fluctuate.
     pub aux: AuxTreatment,
     /// Whether toys are thrown with a signal, too, and weighted.
     pub importance_sampling: bool,
@@ -182,21 +182,18 @@ fn weighted<L: DataLikelihood + Clone + Sync>(
 ) -> Result<Counted, ToysError> {
     let ToySignificanceSettings { tolerance, max_toys, .. } = *settings;
     let mut toys = MixtureToys::new(problem, hypotest, run)?;
-    let mut is_complete = true;
-    let mut found = toys.p_value(BOUND_CL);
-    while toys.n_toys() < max_toys && is_complete {
-        match toys.throw(next_check(toys.n_toys(), max_toys) - toys.n_toys()) {
-            Ok(()) => {}
-            Err(Unfinished::Cancelled) => is_complete = false,
+    loop {
+        let is_complete = match toys.throw(next_check(toys.n_toys(), max_toys) - toys.n_toys()) {
+            Ok(()) => true,
+            Err(Unfinished::Cancelled) => false,
             Err(Unfinished::Failed) => return Err(ToysError::Accelerator),
-        }
-        found = toys.p_value(BOUND_CL);
-        if found.sampling.is_known() && is_precise(&found.p, tolerance) {
-            break;
+        };
+        let WeightedPValue { p, upper, n_failed, sampling } = toys.p_value(BOUND_CL);
+        let counted = Counted { p, upper, n_toys: toys.n_toys(), n_failed, is_complete, sampling: Some(sampling) };
+        if !is_complete || counted.n_toys >= max_toys || counted.is_precise(tolerance) {
+            return Ok(counted);
         }
     }
-    let WeightedPValue { p, upper, n_failed, sampling } = found;
-    Ok(Counted { p, upper, n_toys: toys.n_toys(), n_failed, is_complete, sampling: Some(sampling) })
 }
 
 impl Counted {

@@ -160,12 +160,9 @@ impl<'a> Pass<'a> {
         let outputs = self.encoder.encode_group(&mut scratch, events, group);
         scratches.give_back(scratch);
         let scores = self.score.of(&outputs?, group.events.len())?;
-        // The end of an unbounded last bin is in it, as its beginning is in the first.
-        let (n_bins, end) = (self.edges.len() - 1, self.edges[self.edges.len() - 1]);
         let place = |(&event, score): (&usize, f64)| match score {
             score if score.is_nan() => Err(HistogramProblem::Score { event: first + event }.into()),
-            f64::INFINITY if end == f64::INFINITY => Ok(n_bins as u32),
-            score => Ok(self.edges.partition_point(|edge| *edge <= score) as u32),
+            score => Ok(place_of(self.edges, score) as u32),
         };
         group.events.iter().zip(scores).map(place).collect()
     }
@@ -283,6 +280,14 @@ fn check_weights(weights: Option<EventWeights<'_>>, n_events: usize) -> Result<(
     }
 }
 
+/// Returns the place of a score among ascending edges of B bins: 0 below them, B + 1 above, and the
+/// number of its bin, from 1, between them. An infinite last edge is in its bin, as an infinite
+/// first one is.
+fn place_of(edges: &[f64], score: f64) -> usize {
+    let place = edges.partition_point(|edge| *edge <= score);
+    if score == f64::INFINITY && edges.last() == Some(&score) { place - 1 } else { place }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -305,5 +310,13 @@ mod tests {
         assert_eq!(pass.input_sets.len(), 3);
         // Nor do events whose weight is 0.
         assert_eq!(pass.counted(0, &(0..2)), [0]);
+    }
+
+    #[test]
+    fn infinite_scores_are_in_bins_that_end_there() {
+        let (open, closed) = ([f64::NEG_INFINITY, 0.0, f64::INFINITY], [-1.0, 0.0, 1.0]);
+        let scores = [f64::NEG_INFINITY, -0.5, 0.0, f64::INFINITY];
+        assert_eq!(scores.map(|score| place_of(&open, score)), [1, 1, 2, 2]);
+        assert_eq!(scores.map(|score| place_of(&closed, score)), [0, 1, 2, 3]);
     }
 }
