@@ -99,7 +99,7 @@ impl<L: SearchLikelihood + ?Sized> Profiler<'_, L> {
             Exploration::IfCheap => self.explores && is_thorough,
             Exploration::Never => false,
         };
-        let mut starts: Vec<Vec<f64>> = starts.to_vec();
+        let mut starts: Vec<Vec<f64>> = starts.iter().map(|start| self.allowed(start)).collect();
         // Predicted with the Hessian of the free minimum, in which these parameters are free.
         let nearby = if explores && widely { self.predicted_nearby(fixed) } else { Vec::new() };
         if explores && widely {

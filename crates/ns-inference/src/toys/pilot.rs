@@ -30,7 +30,7 @@ pub(crate) struct ToySearch {
     pub(crate) n_starts: usize,
     /// Whether every toy is searched widely.
     pub(crate) explores: bool,
-    /// Whether fits with parameters fixed at tested values start at these points, too.
+    /// Whether fits with parameters fixed at tested values start at the toy's auxiliary data, too.
     pub(crate) restarts: bool,
 }
 

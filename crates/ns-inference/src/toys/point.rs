@@ -118,7 +118,8 @@ impl PointTest<'_> {
         refit(profiler, &hypothesis.sampler, data, search);
         let mut starts = vec![self.predict(hypothesis, &profiler.best().params)];
         if search.restarts {
-            starts.extend(hypothesis.sampler.starts(data));
+            let [_, at_aux] = hypothesis.sampler.starts(data);
+            starts.push(at_aux);
         }
         let conditional = profiler.at_from(self.values, &starts);
         self.finish(profiler, hypothesis, conditional)
@@ -142,7 +143,8 @@ impl PointTest<'_> {
                 accelerator.leave(1);
                 let mut starts = vec![fit.params.clone()];
                 if fitted.restarts {
-                    starts.extend(hypothesis.sampler.starts(fitted.data));
+                    let [_, at_aux] = hypothesis.sampler.starts(fitted.data);
+                    starts.push(at_aux);
                 }
                 profiler.at_from(self.values, &starts)
             }

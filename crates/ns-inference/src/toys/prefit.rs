@@ -50,7 +50,7 @@ pub(crate) struct FittedDataSet<'a> {
     /// The free fits, one from each starting point.
     pub(super) free: &'a [BatchFit],
     pub(super) conditional: Option<&'a BatchFit>,
-    /// Whether the conditional fit starts where the free ones can, too.
+    /// Whether the conditional fit starts at the auxiliary data, too.
     pub(super) restarts: bool,
     /// Whether minima are accepted without another search by the host. Kinks may hide a lower
     /// minimum, and multi-start is done on the host.
@@ -121,15 +121,16 @@ impl PrefitRequest<'_> {
                 fits.extend((search.n_starts > 1).then_some(other));
             }
         }
-        let is_searched = searches.iter().any(|search| search.explores || search.restarts);
-        let is_final = domain.kinked.is_empty() && self.options.multi_start.is_none() && !is_searched;
+        let explores = searches.iter().any(|search| search.explores);
+        let is_final = domain.kinked.is_empty() && self.options.multi_start.is_none() && !explores;
         Some(DevicePrefit { first, data, starts, free, conditional: Vec::new(), searches, is_final })
     }
 }
 
 impl DevicePrefit {
     /// Finds the minima of all toys with the parameters `tested` fixed where `predict` moves the
-    /// free minimum of each. Returns `None` if the accelerator fails.
+    /// free minimum of each, and from the auxiliary data of each, too, where a search asks for
+    /// that. Returns `None` if the accelerator fails.
     pub(super) fn then_conditional(
         mut self,
         accelerator: &Accelerator,
@@ -140,8 +141,20 @@ impl DevicePrefit {
         let mut domain = domain.clone();
         tested.iter().for_each(|&i| domain.fixed[i] = true);
         let start = |(i, fits): (usize, &Vec<BatchFit>)| predict(self.first + i as u64, &lowest(fits).params);
-        let starts: Vec<f64> = self.free.iter().enumerate().flat_map(start).collect();
-        self.conditional = accelerator.fit(&task_in(&domain, BatchData::Each(&self.data), &starts))?;
+        let predicted: Vec<Vec<f64>> = self.free.iter().enumerate().map(start).collect();
+        let fit_from =
+            |starts: &[Vec<f64>]| accelerator.fit(&task_in(&domain, BatchData::Each(&self.data), &starts.concat()));
+        let mut conditional = fit_from(&predicted)?;
+        if self.searches.iter().any(|search| search.restarts) {
+            let mut starts: Vec<Vec<f64>> = self.starts.iter().map(|[_, at_aux]| at_aux.clone()).collect();
+            for (start, predicted) in starts.iter_mut().zip(&predicted) {
+                (0..start.len()).filter(|&i| domain.fixed[i]).for_each(|i| start[i] = predicted[i]);
+            }
+            for (found, other) in conditional.iter_mut().zip(fit_from(&starts)?) {
+                *found = lowest(&[found.clone(), other]).clone();
+            }
+        }
+        self.conditional = conditional;
         Some(self)
     }
 

@@ -7,7 +7,7 @@ use ns_compute::CpuLikelihood;
 use ns_core::Model;
 use ns_core::expected::expected_main;
 use ns_core::poisson::{half_deviance, log_normaliser};
-use ns_core::spec::ModifierData::{HistoSys, NormFactor, NormSys, StatError};
+use ns_core::spec::ModifierData::{self, HistoSys, NormFactor, NormSys, StatError};
 use ns_inference::monitor::NoMonitor;
 use ns_inference::normal::significance;
 use ns_inference::toys::{
@@ -24,9 +24,18 @@ fn settings(seed: u64) -> ToySignificanceSettings {
 }
 
 fn find(model: &Model, settings: ToySignificanceSettings, threads: usize) -> ToySignificanceResult {
-    let (mut likelihood, options) = (CpuLikelihood::new(model), FitOptions::default());
+    find_with(model, &FitOptions::default(), settings, threads)
+}
+
+fn find_with(
+    model: &Model,
+    options: &FitOptions,
+    settings: ToySignificanceSettings,
+    threads: usize,
+) -> ToySignificanceResult {
+    let mut likelihood = CpuLikelihood::new(model);
     let poi = model.poi().expect("every model here has mu");
-    let problem = &mut Problem::new(model, &mut likelihood, &options);
+    let problem = &mut Problem::new(model, &mut likelihood, options);
     let run = ToyRun::new(NonZeroUsize::new(threads).expect("not zero"), &NoMonitor);
     toy_significance(problem, ToySignificanceSettings { poi, ..settings }, &run).expect("the data can be fitted")
 }
@@ -177,12 +186,11 @@ fn fixed_auxiliary_data_are_refused() {
 }
 
 /// A background that grows by half for either sign of a systematic, with 175 events where 100 are
-/// expected: the fit of the background has two minima.
-fn same_sign() -> Model {
-    let samples = vec![
-        sample("signal", &[10.0], &[("mu", NormFactor)]),
-        sample("background", &[100.0], &[("norm", NormSys { lo: 1.5, hi: 1.5 })]),
-    ];
+/// expected: the fit of the background has two minima. It may have another systematic.
+fn same_sign(other: Option<ModifierData>) -> Model {
+    let mut modifiers = vec![("norm", NormSys { lo: 1.5, hi: 1.5 })];
+    modifiers.extend(other.map(|other| ("other", other)));
+    let samples = vec![sample("signal", &[10.0], &[("mu", NormFactor)]), sample("background", &[100.0], &modifiers)];
     small::model(vec![region("channel", samples, &[175.0])], vec![declared("mu", 1.0, [0.0, 100.0])])
 }
 
@@ -223,11 +231,14 @@ fn same_sign_p_value(model: &Model) -> f64 {
 /// Toys with the other sign of auxiliary data have their minimum without signal there.
 #[test]
 fn the_minima_of_toys_with_the_parameter_fixed_are_the_lowest() {
-    let model = same_sign();
-    let exact = same_sign_p_value(&model);
+    let exact = same_sign_p_value(&same_sign(None));
+    // A fixed parameter changes nothing, wherever its auxiliary data are.
+    let model = same_sign(Some(NormSys { lo: 0.8, hi: 1.2 }));
+    let other = model.parameters.names.iter().position(|name| name == "other").expect("it has two");
+    let options = FitOptions { fixed: vec![(other, 0.0)], ..FitOptions::default() };
     for importance_sampling in [false, true] {
         let wanted = ToySignificanceSettings { tolerance: 0.08, importance_sampling, ..settings(11) };
-        let found = find(&model, wanted, 2);
+        let found = find_with(&model, &options, wanted, 2);
         println!("{} ± {} is {exact}, {} toys", found.p0_observed, found.p0_observed_error, found.n_toys);
         assert!((found.p0_observed - exact).abs() < 4.0 * found.p0_observed_error, "{found:?} is not {exact}");
     }

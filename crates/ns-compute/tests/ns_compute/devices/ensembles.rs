@@ -187,8 +187,7 @@ fn assert_tests_by_toys(models: &[(String, Model)]) {
                 let off = (device.value.unwrap_or(0.0) - cpu.value.unwrap_or(0.0)).abs();
                 n_other += usize::from(off > 2.0 * tested.parity.twice_nll_of_fit.min(1e-7));
             }
-            let observed = hypotest.observed().value;
-            let n_changed = unpolished_changes(&seen, &device, &cpu, observed);
+            let n_changed = unpolished_changes(&seen, &device, &cpu, &hypotest);
             println!(
                 "{what} {}: {:?}, {n_other} other statistics; without the CPU {n_changed} of {} toys would be on the other side of the observed one",
                 tested.device.precision(),
@@ -204,12 +203,16 @@ fn assert_tests_by_toys(models: &[(String, Model)]) {
 
 /// Returns the number of toys that would change sides of the observed statistic with the device's
 /// own values.
-fn unpolished_changes(seen: &Seen, device: &[ToyTest], cpu: &[ToyTest], observed: f64) -> usize {
+fn unpolished_changes(seen: &Seen, device: &[ToyTest], cpu: &[ToyTest], hypotest: &ToyHypotest<'_>) -> usize {
+    let (observed, poi, mu) = (hypotest.observed().value, hypotest.settings().poi, hypotest.settings().mu);
     let seen = seen.lock().expect("no panic holds it");
-    let (free, conditional) = (&seen[..seen.len() - 1], &seen[seen.len() - 1]);
+    let (conditional, free): (Vec<_>, Vec<_>) =
+        seen.iter().partition(|fits| fits.iter().all(|fit| fit.params[poi] == mu));
+    let lowest =
+        |launches: &[&Vec<BatchFit>], i: usize| launches.iter().map(|fits| fits[i].nll).fold(f64::INFINITY, f64::min);
     let changes = |(i, (device, cpu)): (usize, (&ToyTest, &ToyTest))| {
-        let best = free.iter().map(|fits| fits[i].nll).fold(f64::INFINITY, f64::min);
-        let own = if device.mu_hat > 1.0 { 0.0 } else { (2.0 * (conditional[i].nll - best)).max(0.0) };
+        let rise = lowest(&conditional, i) - lowest(&free, i);
+        let own = if device.mu_hat > mu { 0.0 } else { (2.0 * rise).max(0.0) };
         cpu.value.is_some_and(|value| (value >= observed) != (own >= observed) && (value - observed).abs() > 1e-9)
     };
     device.iter().zip(cpu).enumerate().filter(|pair| changes(*pair)).count()
