@@ -122,18 +122,26 @@ fn chain<S: Scalar>(x: &S, f: Jet) -> S {
 /// Returns expected event counts λ (B) at `params` (P), channels in model order.
 #[must_use]
 pub fn expected_main<S: Scalar>(model: &Model, params: &[S]) -> Vec<S> {
-    let yields = cell_yields(model, params);
-    let mut lambda = vec![S::from(0.0); model.n_bins()];
-    for channel in 0..model.channels.len() {
-        let first_bin = model.channel_bins(channel).start;
-        for template in model.channel_templates(channel) {
-            for (bin, cell) in model.part(model.layout.template_cell, template).enumerate() {
-                lambda[first_bin + bin] = lambda[first_bin + bin].clone() + yields[cell].clone();
-            }
+    let extended = &*model.extended(params);
+    (0..model.channels.len()).flat_map(|channel| counts_at(model, channel, extended)).collect()
+}
+
+/// Returns expected event counts in the bins of `channel` at `params` (P).
+#[must_use]
+pub fn expected_of_channel<S: Scalar>(model: &Model, channel: usize, params: &[S]) -> Vec<S> {
+    counts_at(model, channel, &model.extended(params))
+}
+
+/// Returns expected event counts in the bins of `channel` at the extended point `params`.
+fn counts_at<S: Scalar>(model: &Model, channel: usize, params: &[S]) -> Vec<S> {
+    let mut lambda = vec![S::from(0.0); model.channel_bins(channel).len()];
+    for template in model.channel_templates(channel) {
+        for (sum, y) in lambda.iter_mut().zip(yields_at(model, template, params)) {
+            *sum = sum.clone() + y;
         }
-        for mc_stat in model.rules.mc_stats_of(channel) {
-            add_mc_stat(model, mc_stat, &model.extended(params), &mut lambda[model.channel_bins(channel)]);
-        }
+    }
+    for mc_stat in model.rules.mc_stats_of(channel) {
+        add_mc_stat(model, mc_stat, params, &mut lambda);
     }
     lambda.into_iter().map(|lambda| at_least(lambda, model.rules.clip_bins)).collect()
 }

@@ -30,6 +30,7 @@
 //! | [`data_sets`], [`bootstrap`], [`replicas`] | fits of many data sets, bootstrap replicas, moments over replicas |
 //! | [`gof`], [`mod@pulls`], [`yields`], [`propagate`] | goodness of fit, pulls, yields with uncertainties |
 //! | [`poisson_interval`] | error bars of observed counts |
+//! | [`simplified`] | moments of yields, and simplified likelihoods that have them |
 //! | [`prediction_test`] | data compared with the prediction of a fit that did not use them |
 //! | [`differentiable`] | gradients of all these with respect to templates |
 //! | [`accelerator`], [`parallel`], [`monitor`], [`memory`] | devices, threads, progress and cancellation, memory |
@@ -106,6 +107,7 @@ mod root;
 pub mod scan;
 pub mod search;
 pub mod signal_scan;
+pub mod simplified;
 pub mod test_statistic;
 pub mod toys;
 pub mod yields;

@@ -119,4 +119,41 @@ impl Propagator {
             }
         }
     }
+
+    /// Returns the covariance of the parameters `which` (n × n, by rows); one of them that is not
+    /// determined is the error.
+    pub(crate) fn covariance(&self, which: &[usize]) -> Result<Vec<f64>, usize> {
+        let n = which.len();
+        let unit_rows = || {
+            let mut rows = SparseRows::default();
+            which.iter().for_each(|&i| rows.push([(i, 1.0)]));
+            rows
+        };
+        let inverse = |hessian: &Hessian| {
+            let whitened = hessian.whiten(&unit_rows());
+            (0..n * n).map(|at| whitened.covariance(at / n, at % n)).collect::<Vec<f64>>()
+        };
+        let found = match &self.0 {
+            Kind::Unknown => vec![f64::NAN; n * n],
+            Kind::Widths(widths) => {
+                (0..n * n).map(|at| if at / n == at % n { widths[which[at / n]].powi(2) } else { 0.0 }).collect()
+            }
+            Kind::Covariance(covariance) => {
+                let n_params = covariance.len().isqrt();
+                (0..n * n).map(|at| covariance[which[at / n] * n_params + which[at % n]]).collect()
+            }
+            Kind::Inverse(hessian) => inverse(hessian),
+            Kind::Flat(pair) => {
+                let determined = self.uncertainties(&unit_rows());
+                if let Some(i) = determined.iter().position(Option::is_none) {
+                    return Err(which[i]);
+                }
+                inverse(&pair[0])
+            }
+        };
+        match found.iter().position(|covariance| !covariance.is_finite()) {
+            Some(at) => Err(which[at / n]),
+            None => Ok(found),
+        }
+    }
 }

@@ -11,7 +11,7 @@ const LAYERS: &[&[&str]] = &[
     &["accelerator", "crossing", "options", "result"],
     &["hessian", "parallel", "problem", "pulls"],
     &["bootstrap", "degeneracy", "propagate", "response"],
-    &["search", "yields"],
+    &["search", "simplified", "yields"],
     &["gof", "minos", "parabolic", "polish", "profile"],
     &["fit", "prediction_test", "scan", "test_statistic"],
     &["asymptotic", "contour", "ranking"],
