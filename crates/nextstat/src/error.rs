@@ -8,11 +8,13 @@ mod names;
 mod scanner;
 mod search;
 mod settings;
+mod simplify;
 
 pub use names::{Face, NeedsPoi, Procedure, Setting};
 pub use scanner::ScannerError;
 pub use search::SearchError;
 pub use settings::{AtProblem, NotThisMinimum, SettingsError, ValuesProblem};
+pub use simplify::SimplifyError;
 
 use crate::data_sets::DataSetsError;
 use crate::sample_groups::SampleGroupError;
@@ -100,6 +102,9 @@ pub enum Error {
     /// A search without a result.
     #[error(transparent)]
     Search(#[from] SearchError),
+    /// A model that cannot be simplified.
+    #[error(transparent)]
+    Simplify(#[from] SimplifyError),
     /// Signals that cannot be scanned.
     #[error(transparent)]
     Scanner(#[from] ScannerError),
@@ -167,6 +172,7 @@ impl Hint for Error {
             Self::Device(error) => error.hint(),
             Self::Search(error) => error.hint(),
             Self::Scanner(error) => error.hint(),
+            Self::Simplify(error) => error.hint(),
             Self::StoredFit(error) => error.hint().map(str::to_owned),
             Self::TooLarge(_) if face == Face::Command => Some(
                 "remove parts of the workspace with `nextstat prune`; `nextstat evaluate` does not need these matrices"

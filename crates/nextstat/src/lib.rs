@@ -123,6 +123,7 @@ pub mod scanner;
 pub mod schema;
 pub mod settings;
 pub mod signal_search;
+pub mod simplify;
 pub mod stored;
 mod stored_point;
 pub mod tables;

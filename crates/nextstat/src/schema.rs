@@ -50,6 +50,7 @@ schemas! {
     "significance-toys": 1,
     "search": 1,
     "signal-scan": 1,
+    "simplify": 1,
     "fits": 1,
     "every-patch": 1,
     "every-poi": 1,

@@ -13,6 +13,7 @@ mod pois;
 mod scanner;
 mod settings;
 mod signal_search;
+mod simplify;
 mod stored;
 mod tables;
 mod tables_by_kind;

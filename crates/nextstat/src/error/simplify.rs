@@ -1,0 +1,66 @@
+//! Why a model cannot be simplified.
+
+/// Why a model cannot be simplified.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SimplifyError {
+    /// No channel was named.
+    #[error("there is no channel to simplify")]
+    NoChannel,
+    /// Some bins of a channel, where whole channels are simplified.
+    #[error("`{selection}` names bins of a channel, and channels are simplified as a whole")]
+    Bins {
+        /// The selection.
+        selection: String,
+    },
+    /// A background whose fit did not converge.
+    #[error("the fit of the background to the other channels did not converge")]
+    Background,
+    /// A parameter that no channel determines but those that are simplified.
+    #[error("nothing but the simplified channels determines `{name}`, on which their yields depend")]
+    Undetermined {
+        /// The parameter.
+        name: String,
+    },
+    /// A signal that is fixed in the background.
+    #[error("`{name}` is fixed at {value}: a background has no signal")]
+    FixedSignal {
+        /// The strength of the signal.
+        name: String,
+        /// Its value.
+        value: f64,
+    },
+    /// Yields that are not linear in the strength of the signal.
+    #[error("the yields of channel `{channel}` are not linear in `{name}`")]
+    NotLinear {
+        /// The channel.
+        channel: String,
+        /// The strength of the signal.
+        name: String,
+    },
+    /// Data that are hidden.
+    #[error("the data of channel `{channel}` are hidden, and a simplified model has the data of its channels")]
+    Hidden {
+        /// The channel.
+        channel: String,
+    },
+    /// A signal with other channels, bins or data than the background.
+    #[error("its bins or their data are not those of the background")]
+    OtherBins,
+}
+
+impl SimplifyError {
+    /// Returns one line of advice.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoChannel => Some("name the signal regions".to_owned()),
+            Self::Bins { .. } => Some("name the channel alone; `prune` removes channels".to_owned()),
+            Self::Undetermined { name } => {
+                Some(format!("keep the control regions of `{name}` out of the simplified channels, or fix it"))
+            }
+            Self::NotLinear { .. } => Some("name another parameter of interest".to_owned()),
+            Self::Background | Self::FixedSignal { .. } | Self::Hidden { .. } | Self::OtherBins => None,
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Simplified models: the background of a few channels as a polynomial of a few normal variables,
+//! and how far its results are from those of the full model.
+//!
+//! The background is fitted to the other channels, without signal. The moments of the yields that
+//! this fit predicts make a small workspace, which has one sample of background, one of signal, and
+//! no parameter of the full model but the strength of the signal
+//! ([`ns_inference::simplified`] has the formulas). Where every channel is simplified, nothing is
+//! fitted, and the parameters have the widths of their constraint terms.
+//!
+//! ```
+//! use nextstat::simplify::SimplifyRequest;
+//! use nextstat::{Analysis, CompiledModel, DocumentSource, LoadRequest, Settings};
+//!
+//! let path = DocumentSource::Path("../../examples/shapes.json".into());
+//! let model = CompiledModel::load(&LoadRequest::new(path), &Default::default())?;
+//! let request = SimplifyRequest { channels: vec!["signal_region".to_owned()], ..SimplifyRequest::default() };
+//! // Its control region does not determine this parameter.
+//! let settings = Settings { fixed: vec![("norm_ttbar".to_owned(), 1.0)], ..Settings::default() };
+//! let simplified = Analysis::new(&model, &settings)?.simplify(&request)?;
+//! assert_eq!(simplified.workspace().channels[0].samples.len(), 2);
+//! # Ok::<(), nextstat::Error>(())
+//! ```
+
+mod background;
+mod comparison;
+mod workspace;
+
+pub use comparison::{ComparedTest, ComparedTests, SimplifiedComparison};
+pub use ns_inference::simplified::SimplifiedForm;
+
+use crate::document::headed;
+use crate::patchsets::{GridRequest, SignalGrid};
+use crate::{Analysis, CompiledModel, Error};
+use background::Background;
+use ns_core::spec::Workspace;
+use ns_inference::parallel::ExecutionContext;
+use ns_inference::simplified::{SimplifiedYields, YieldMoments};
+use serde_json::{Value, json};
+
+/// A covariance of the simplified yields that deviates by more than this from its moment, in units
+/// of standard deviations, is warned of.
+const DEVIATES: f64 = 0.01;
+
+/// What to simplify.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SimplifyRequest {
+    /// The channels that are simplified, by name or pattern.
+    pub channels: Vec<String>,
+    /// The form of their yields.
+    pub form: SimplifiedForm,
+    /// Whether CLs of the simplified and of the full model are compared.
+    pub compare: bool,
+}
+
+/// A simplified model.
+#[derive(Debug, Clone)]
+pub struct Simplified {
+    /// The form of the yields.
+    pub form: SimplifiedForm,
+    /// The moments of the background's yields in the bins of the simplified channels (K).
+    pub moments: YieldMoments,
+    /// The yields that have these moments.
+    pub yields: SimplifiedYields,
+    /// The signal in each bin at a strength of 1 (K); `None` for a background alone.
+    pub signal: Option<Vec<f64>>,
+    /// How its results compare with those of the full model, if that was asked for.
+    pub comparison: Option<SimplifiedComparison>,
+    /// What to know before using it.
+    pub warnings: Vec<String>,
+    background: Background,
+    provenance: Value,
+}
+
+impl Analysis {
+    /// Simplifies the model, with its signal if it has a parameter of interest.
+    ///
+    /// # Errors
+    /// No channel, one that the model does not have or whose data are hidden; a background whose
+    /// fit does not converge, or that does not determine the yields; yields that are not linear in
+    /// the strength of the signal; a device, which this does not use.
+    pub fn simplify(&self, request: &SimplifyRequest) -> Result<Simplified, Error> {
+        let background = Background::fit(self.whole_compiled(), self.settings(), &request.channels)?;
+        let provenance = json!(background.analysis().provenance());
+        let mut found = Simplified::new(background, request.form, provenance)?;
+        if let Some(poi) = found.background.poi() {
+            found.signal = Some(found.background.signal(self.whole_model(), poi)?);
+        }
+        if request.compare {
+            let compared = found.signal.as_ref().map(|signal| found.compared(self, signal)).transpose()?;
+            found.comparison = Some(SimplifiedComparison::of_model(compared));
+        }
+        Ok(found)
+    }
+}
+
+impl Simplified {
+    fn new(background: Background, form: SimplifiedForm, provenance: Value) -> Result<Self, Error> {
+        let moments = background.moments()?;
+        let yields = SimplifiedYields::of(&moments, form);
+        let warnings = warnings(&background, &yields);
+        Ok(Self { form, moments, yields, signal: None, comparison: None, warnings, background, provenance })
+    }
+
+    /// Returns the simplified workspace, with a sample `signal` if the model has a signal.
+    #[must_use]
+    pub fn workspace(&self) -> Workspace {
+        self.background.workspace(&self.yields, self.form, self.signal.as_deref())
+    }
+
+    /// Returns the document.
+    #[must_use]
+    pub fn document(&self) -> Value {
+        let k = self.moments.yields.len();
+        let covariance = match self.form {
+            SimplifiedForm::Linear => &self.moments.linear_covariance,
+            SimplifiedForm::ThirdMoments => &self.moments.covariance,
+        };
+        let rows: Vec<&[f64]> = covariance.chunks(k.max(1)).collect();
+        let fields = json!({
+            "channels": self.channels(),
+            "comparison": self.comparison.as_ref().map(SimplifiedComparison::document),
+            "converged": self.comparison.as_ref().is_none_or(SimplifiedComparison::converged),
+            "covariance": rows,
+            "form": self.form.name(),
+            "measurement": self.provenance.get("measurement"),
+            "n_variables": self.yields.n_variables,
+            "provenance": self.provenance,
+            "warnings": self.warnings,
+        });
+        headed("simplify", fields)
+    }
+
+    /// Returns the channels with the moments of their yields.
+    fn channels(&self) -> Value {
+        let of = |values: &[f64], bins: &std::ops::Range<usize>| json!(values[bins.clone()]);
+        let k = self.moments.yields.len();
+        let linear: Vec<f64> = (0..k).map(|i| self.moments.linear_covariance[i * k + i].sqrt()).collect();
+        let widths: Vec<f64> = (0..k).map(|i| self.moments.covariance[i * k + i].sqrt()).collect();
+        let skewness: Vec<f64> = self.moments.third_moments.iter().zip(&widths).map(|(m, s)| m / s.powi(3)).collect();
+        let channel = |(name, bins): (&str, std::ops::Range<usize>)| {
+            json!({
+                "channel": name,
+                "data": of(&self.background.data(), &bins),
+                "linear_uncertainties": of(&linear, &bins),
+                "means": of(&self.moments.means, &bins),
+                "signal": self.signal.as_ref().map(|signal| of(signal, &bins)),
+                "skewness": of(&skewness, &bins),
+                "uncertainties": of(&widths, &bins),
+                "yields": of(&self.moments.yields, &bins),
+            })
+        };
+        self.background.channels().into_iter().map(channel).collect()
+    }
+
+    /// Returns the warnings in one line, if there are any.
+    #[must_use]
+    pub fn alarm(&self) -> Option<String> {
+        let of_comparison = self.comparison.iter().filter_map(SimplifiedComparison::warning);
+        let all: Vec<String> = self.warnings.iter().cloned().chain(of_comparison).collect();
+        (!all.is_empty()).then(|| all.join("; "))
+    }
+}
+
+impl SignalGrid {
+    /// Simplifies the background of the set, which is the model of the first signal that can be
+    /// analysed, without it; compares the simplified and the full model for every signal if that is
+    /// asked for.
+    ///
+    /// # Errors
+    /// As [`Analysis::simplify`]. Errors of single signals are in the comparison.
+    pub fn simplify(
+        &self,
+        request: &GridRequest<'_>,
+        simplify: &SimplifyRequest,
+        execution: ExecutionContext<'_>,
+    ) -> Result<Simplified, Error> {
+        let model = self.first_model(request)?;
+        let background = Background::fit(&model, request.settings, &simplify.channels)?;
+        let provenance = background.analysis().provenance_of(self.workspace_provenance());
+        let mut found = Simplified::new(background, simplify.form, self.with_patchset(Some(&provenance)))?;
+        if simplify.compare {
+            found.comparison = Some(SimplifiedComparison::of_grid(&found, self, request, execution));
+        }
+        Ok(found)
+    }
+
+    /// Returns the model of the first patch that is one.
+    fn first_model(&self, request: &GridRequest<'_>) -> Result<CompiledModel, Error> {
+        let mut first_error = None;
+        for entry in self.set().patches() {
+            match self.model(entry, request.options) {
+                Ok(model) => return Ok(model),
+                Err(error) => {
+                    first_error.get_or_insert(error);
+                }
+            }
+        }
+        Err(first_error.unwrap_or(crate::error::SimplifyError::NoChannel.into()))
+    }
+}
+
+/// Returns what to know of the simplified `yields`.
+fn warnings(background: &Background, yields: &SimplifiedYields) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if !yields.too_skewed.is_empty() {
+        let places: Vec<String> = yields.too_skewed.iter().map(|&bin| background.place(bin)).collect();
+        warnings.push(format!("no quadratic yield is as skewed as those of {}: they are linear", places.join(", ")));
+    }
+    if yields.largest_deviation > DEVIATES {
+        warnings.push(format!(
+            "covariances of the simplified yields deviate from those of the full model by up to {:.3} of the standard \
+             deviations",
+            yields.largest_deviation
+        ));
+    }
+    warnings
+}
