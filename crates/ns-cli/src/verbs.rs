@@ -41,6 +41,7 @@ mod schema;
 mod search;
 mod signal_scan;
 mod significance;
+mod simplify;
 mod sort;
 mod table;
 mod toy_limits;
@@ -190,6 +191,8 @@ verbs! {
     Decorrelate: decorrelate::DecorrelateArgs,
     /// Convert a workspace to pyhf JSON, HS3 or HistFactory XML
     Convert: convert::ConvertArgs,
+    /// Make a small workspace of the background of a few channels, with its moments
+    Simplify: simplify::SimplifyArgs,
     /// Sort a workspace by name
     Sort: sort::SortArgs,
     /// Work with patch sets: many signals for one background-only workspace

@@ -94,6 +94,11 @@ pub(crate) struct InputArgs {
 }
 
 impl InputArgs {
+    /// Returns whether all patches of a patch set are meant.
+    pub(crate) fn names_grid(&self) -> bool {
+        self.patchset.is_some() && self.patch_name.is_none()
+    }
+
     /// Reads the workspace, applies the patches, and returns it with its name in messages.
     pub(crate) fn load(&self) -> Result<(LoadedWorkspace, String), CliError> {
         self.load_with(None, |_| {})
