@@ -31,6 +31,7 @@ use crate::error;
 use crate::interrupt::Watch;
 use crate::model::PyModel;
 use crate::settings::{PyProvenance, analysis, of_any_model};
+use crate::simplify::{SimplifiedParts, SimplifyWanted, simplify_grid};
 use crate::watch::{callback, monitored};
 
 /// Returns the digest of a JSON text, as pyhf computes it.
@@ -295,6 +296,18 @@ impl PyGrid {
         let document = fields(py, &found.document())?;
         document.set_item("alarm", found.alarm())?;
         Ok(document)
+    }
+
+    /// Simplifies the background, as `nextstat.simplify` says.
+    fn simplify<'py>(
+        &self,
+        py: Python<'py>,
+        choice: Choice,
+        settings: &Bound<'_, PyDict>,
+        wanted: SimplifyWanted,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<SimplifiedParts<'py>> {
+        simplify_grid(py, &self.0, choice, settings, wanted, progress)
     }
 
     /// Returns how the results of the grid were computed; `of_patch` is the provenance of one of

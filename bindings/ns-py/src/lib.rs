@@ -29,6 +29,7 @@ mod points;
 mod ranking;
 mod scanner;
 mod settings;
+mod simplify;
 mod tables;
 mod tests_of_mu;
 mod text;
@@ -89,6 +90,7 @@ fn _nextstat(module: &Bound<'_, PyModule>) -> PyResult<()> {
     error::register(module)?;
     combination::register(module)?;
     documents::register(module)?;
+    simplify::register(module)?;
     interpolation::register(module)?;
     fits::register(module)?;
     tests_of_mu::register(module)?;

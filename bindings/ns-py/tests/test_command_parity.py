@@ -456,6 +456,17 @@ def test_search_is_the_commands(root):
         nextstat.search(background, plane, along="mas")
 
 
+def test_simplify_is_the_commands(root, tmp_path):
+    options = ["-c", "signal_region", "--fix", "norm_ttbar=1", "--compare", "--report", tmp_path / "report.json"]
+    background, signals = root / "examples/background.json", root / "examples/signals.json"
+    for workspace, patches in ((root / "examples/shapes.json", None), (background, signals)):
+        given = [] if patches is None else ["--patchset", patches]
+        small = command("simplify", workspace, *given, *options)
+        here = nextstat.simplify(workspace, "signal_region", patches, fixed={"norm_ttbar": 1}, compare=True)
+        assert_same(json.loads((tmp_path / "report.json").read_text("utf-8")), here.to_dict(), "simplify")
+        assert small == json.loads(json.dumps(here.workspace, default=dict))
+
+
 def test_signal_scan_is_the_commands(root, tmp_path):
     background, signals = root / "examples/background.json", root / "examples/signal_events.json"
     options = ["--limits", "--level", "0.1", "--mu", "0.7", "--test-stat", "q", "--lumi", "lumi", "--explore", "no"]

@@ -19,7 +19,7 @@ LAYERS = [
     ["_results"],
     [
         "_adaptive_toys", "_combination", "_command", "_curves", "_data_sets", "_devices", "_documents", "_exclusion",
-        "_fits", "_models", "_pois", "_quantities", "_root_output", "_scanner", "_search", "_tests", "_toys",
+        "_fits", "_models", "_pois", "_quantities", "_root_output", "_scanner", "_search", "_simplify", "_tests", "_toys",
     ],
     ["_legacy", "build", "differentiable", "distributed", "hepdata", "histograms", "jax", "plot", "_plot_command", "torch"],
     ["_internal"],

@@ -61,6 +61,8 @@ def _results(root):
         nextstat.every_patch(background, signals, lambda model: model.poi),
         nextstat.every_patch(background, signals, nextstat.check),
         nextstat.search(background, signals, toys=20, samples=200, limits=True, correlations=True),
+        nextstat.simplify(path, "signal_region", fixed={"norm_ttbar": 1}),
+        nextstat.simplify(background, "signal_region", signals, fixed={"norm_ttbar": 1}, compare=True),
         nextstat.Scanner(background).scan({"signal_region": [[1.0, 2.0, 3.0, 4.0], [0.0] * 4]}, limits=True),
         nextstat.Scanner(background).scan({"signal_region": [[1.0, 2.0, 3.0, 4.0]]}),
         nextstat.exclusion(nextstat.every_patch(background, root / "examples/plane.json", nextstat.upper_limit)),

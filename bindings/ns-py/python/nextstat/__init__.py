@@ -30,6 +30,7 @@ from . import (
     _root_output,
     _scanner,
     _search,
+    _simplify,
     _tables,
     _tests,
     _toys,
@@ -70,11 +71,13 @@ from ._results.fits import *
 from ._results.pois import *
 from ._results.scanner import *
 from ._results.search import *
+from ._results.simplify import *
 from ._results.tests import *
 from ._results.toys import *
 from ._root_output import *
 from ._scanner import *
 from ._search import *
+from ._simplify import *
 from ._tables import *
 from ._tests import *
 from ._toys import *
@@ -122,6 +125,7 @@ __all__ += _results.__all__
 __all__ += _root_output.__all__
 __all__ += _scanner.__all__
 __all__ += _search.__all__
+__all__ += _simplify.__all__
 __all__ += _tables.__all__
 __all__ += _tests.__all__
 __all__ += _toys.__all__

@@ -3,7 +3,7 @@
 Each module lists in `__all__` what it adds.
 """
 
-from . import adaptive_toys, base, curves, data_sets, documents, exclusion, fits, pois, scanner, search, tests, toys
+from . import adaptive_toys, base, curves, data_sets, documents, exclusion, fits, pois, scanner, search, simplify, tests, toys
 from .adaptive_toys import *
 from .base import *
 from .base import warn_of as warn_of
@@ -17,6 +17,7 @@ from .frozen import Record as Record
 from .pois import *
 from .scanner import *
 from .search import *
+from .simplify import *
 from .tests import *
 from .toys import *
 
@@ -31,5 +32,6 @@ __all__ += fits.__all__
 __all__ += pois.__all__
 __all__ += scanner.__all__
 __all__ += search.__all__
+__all__ += simplify.__all__
 __all__ += tests.__all__
 __all__ += toys.__all__
