@@ -17,7 +17,7 @@ use crate::error;
 use crate::model::PyModel;
 use crate::numbers::list;
 use crate::settings::{analysis, annotate};
-use crate::tests_of_mu::statistic;
+use crate::tests_of_mu::{limit_level, statistic};
 use crate::toys::aux;
 use crate::watch::{answer_watched, callback};
 
@@ -110,6 +110,9 @@ fn region_model<'py>(
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct LimitWanted {
+    /// The confidence level, if it is given instead of `level`.
+    cl: Option<f64>,
+    /// CLs or CLs+b at the limits.
     level: f64,
     test_stat: String,
     criterion: String,
@@ -126,12 +129,13 @@ fn limit_toys_model<'py>(
     wanted: LimitWanted,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let LimitWanted { level, test_stat, criterion: name, expected, toys } = wanted;
+    let LimitWanted { cl, level, test_stat, criterion: name, expected, toys } = wanted;
     let criterion = LimitCriterion::named(&name).ok_or_else(|| {
         error::parameter(py, format!("unknown criterion `{name}`"), Some("choose `CLs` or `CLsb`".to_owned()))
     })?;
     let (statistic, ToysWanted { tolerance, max_toys, .. }) = (statistic(py, &test_stat)?, toys);
     let options = toys.options();
+    let level = limit_level(cl, level);
     let request = ToyLimitRequest { level, statistic, criterion, expected, tolerance, max_toys, options };
     document(py, model, settings, progress, |analysis, monitor| analysis.toy_limit(&request, monitor))
 }

@@ -7,7 +7,8 @@
 use std::sync::{Mutex, MutexGuard};
 
 use nextstat::device::session_with_inputs;
-use nextstat::error::Procedure;
+use nextstat::error::{Procedure, Setting};
+use nextstat::settings::require_probability;
 use ns_compute::DifferentiableSession;
 use ns_core::curvature::CurvatureStructure;
 use ns_core::templates::{
@@ -514,9 +515,7 @@ impl PySession {
         gradient: bool,
     ) -> PyResult<Found<'py>> {
         let wanted_limit = LimitOptions { level, statistic: one_sided(py, test_stat)? };
-        if !(0.0 < level && level < 1.0) {
-            return Err(error::parameter(py, format!("a level of {level} is not between 0 and 1"), None));
-        }
+        require_probability(Setting::Level, level).map_err(|problem| error::settings(py, &problem))?;
         if wanted_limit.statistic == TestStatistic::Q0 {
             let hint = Some("choose one of `qtilde`, `q`".to_owned());
             let message = format!("upper limits do not have the test statistic `{test_stat}`");

@@ -37,14 +37,8 @@ use crate::watch::{callback, monitored};
 /// Returns the digest of a JSON text, as pyhf computes it.
 #[pyfunction]
 fn digest_of(py: Python<'_>, text: &[u8], algorithm: &str) -> PyResult<String> {
-    let algorithm = match algorithm {
-        "sha256" => DigestAlgorithm::Sha256,
-        "md5" => DigestAlgorithm::Md5,
-        other => {
-            let hint = Some("choose one of `sha256`, `md5`".to_owned());
-            return Err(error::parameter(py, format!("unknown digest algorithm `{other}`"), hint));
-        }
-    };
+    let algorithm = DigestAlgorithm::from_word(algorithm)
+        .map_err(|problem| error::parameter(py, problem.to_string(), problem.hint()))?;
     py.detach(|| digest(text, algorithm)).map_err(|problem| error::document(py, &problem.into()))
 }
 

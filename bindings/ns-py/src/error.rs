@@ -58,19 +58,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ToyError", py.get_type::<ToyError>())
 }
 
-/// Options of the command in hints, and the arguments of that meaning; the longer ones first.
-const OPTIONS: [(&str, &str); 6] = [
-    ("`--patchset FILE --patch-name NAME`", "`patchset=..., patch_name=...`"),
-    ("`--patch FILE`", "`patches=...`"),
-    ("`--patchset`", "`patchset=...`"),
-    ("`--patch`", "`patches=...`"),
-    ("`--poi none`", "`poi=\"none\"`"),
-    ("`nextstat inspect`", "`nextstat.inspect`"),
-];
-
 /// Returns `error` with its hint on a line of its own, and as an attribute.
 pub(crate) fn with_hint(py: Python<'_>, error: PyErr, hint: Option<String>) -> PyErr {
-    let hint = hint.map(|hint| OPTIONS.iter().fold(hint, |hint, (option, argument)| hint.replace(option, argument)));
     // Tracebacks print notes as they are.
     let hint = hint.map(|hint| ns_terminal::escape(&hint).into_owned());
     let value = error.value(py);
@@ -88,9 +77,9 @@ pub(crate) fn with_hint(py: Python<'_>, error: PyErr, hint: Option<String>) -> P
 pub(crate) fn document(py: Python<'_>, error: &DocumentError) -> PyErr {
     if let DocumentError::Source(SourceError::Unreadable { name, source, .. }) = error {
         let made = unreadable(name, source).unwrap_or_else(|| PyOSError::new_err(full_message(error)));
-        return with_hint(py, made, error.hint());
+        return with_hint(py, made, error.hint(Face::Library));
     }
-    with_hint(py, WorkspaceError::new_err(full_message(error)), error.hint())
+    with_hint(py, WorkspaceError::new_err(full_message(error)), error.hint(Face::Library))
 }
 
 /// Returns the system's error about a file as Python has it.
@@ -113,11 +102,16 @@ pub(crate) fn compile(py: Python<'_>, error: &CompileError) -> PyErr {
         CompileError::ShapeFactorLength { .. } => Some("ShapeFactorLength"),
         _ => None,
     };
-    let made = with_hint(py, ModelError::new_err(full_message(error)), error.hint());
+    let made = with_hint(py, ModelError::new_err(full_message(error)), error.hint(Face::Library));
     match made.value(py).setattr("fault", fault) {
         // Exceptions take attributes; without one it is raised all the same.
         Ok(()) | Err(_) => made,
     }
+}
+
+/// Returns the exception of a parameter that cannot be the one of interest.
+pub(crate) fn poi(py: Python<'_>, error: &CompileError) -> PyErr {
+    parameter(py, full_message(error), error.hint(Face::Library))
 }
 
 pub(crate) fn toys(error: &ToysError) -> PyErr {
@@ -190,7 +184,7 @@ pub(crate) fn exclusion(py: Python<'_>, error: &ExclusionError) -> PyErr {
 
 /// Returns the exception of files that do not have the fits of data sets.
 pub(crate) fn fits_file(py: Python<'_>, error: &FitsFileError) -> PyErr {
-    with_hint(py, ToyError::new_err(full_message(error)), error.hint())
+    with_hint(py, ToyError::new_err(full_message(error)), error.hint(Face::Library))
 }
 
 /// Returns the exception of a document without such a table.

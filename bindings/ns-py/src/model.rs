@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use nextstat::CompiledModel;
-use nextstat::error::Setting;
 use nextstat::evaluate::PointBatch;
+use nextstat::pois::poi_index;
 use nextstat::settings::index_of;
 use ns_core::likelihood::diagnose;
 use ns_core::summary::summarize;
@@ -204,8 +204,7 @@ impl PyModel {
     /// >>> model.with_poi("norm_ttbar").poi, model.poi
     /// ('norm_ttbar', 'mu')
     fn with_poi(&self, py: Python<'_>, name: &str) -> PyResult<Self> {
-        let found = index_of(&self.model.parameters, Setting::Poi, name);
-        let poi = found.map_err(|problem| error::settings(py, &problem))?;
+        let poi = poi_index(&self.model, name).map_err(|problem| error::poi(py, &problem))?;
         let (choice, compiled) = (self.choice.with_poi(name.to_owned()), self.compiled.with_poi(poi));
         Ok(Self { choice, model: Arc::clone(compiled.model()), compiled, names: PyOnceLock::new() })
     }

@@ -1,7 +1,7 @@
 //! An analysis, made of the settings that procedures share as Python passes them.
 
 use nextstat::blinding::{Blinding, BlindingThreshold, UnknownMeasure};
-use nextstat::error::Setting;
+use nextstat::error::{Setting, SettingsError};
 use nextstat::regions::Regions;
 use nextstat::settings::Start;
 use nextstat::{Analysis, DataSource, Settings, YieldPropagation};
@@ -74,7 +74,7 @@ pub(crate) fn analysis(py: Python<'_>, model: &PyModel, given: &Bound<'_, PyDict
     };
     let made = made.map_err(|problem| error::library(py, &problem))?;
     let Some(poi) = item(given, "poi")? else { return Ok(made) };
-    made.with_poi(&poi.extract::<String>()?).map_err(|problem| error::settings(py, &problem))
+    made.with_poi(&poi.extract::<String>()?).map_err(|problem| error::poi(py, &problem))
 }
 
 fn read(py: Python<'_>, model: &Model, settings: &Bound<'_, PyDict>) -> PyResult<Settings> {
@@ -104,7 +104,7 @@ pub(crate) fn of_any_model(py: Python<'_>, settings: &Bound<'_, PyDict>) -> PyRe
         })?,
         bounds: BOUNDS.read(item(settings, "bounds")?, range)?,
         multi_start: multi_start.map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
-        seed: item(settings, "seed")?.map_or(Ok(0), |seed| count(py, "seed", &seed, 0))?,
+        seed: item(settings, "seed")?.map_or(Ok(0), |value| seed(&value))?,
         threads: Some(threads(py, item(settings, "threads")?.as_ref())?),
         device: item(settings, "device")?.map(|name| device(&name)).transpose()?,
     })
@@ -121,6 +121,15 @@ fn propagation(py: Python<'_>, settings: &Bound<'_, PyDict>) -> PyResult<YieldPr
             Err(error::parameter(py, format!("`uncertainty` is not `{other}`"), hint))
         }
     }
+}
+
+/// Reads a seed.
+fn seed(value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    let py = value.py();
+    count(py, "seed", value, 0).map_err(|error| {
+        let is_number = error.is_instance_of::<error::ParameterError>(py);
+        if is_number { error::settings(py, &SettingsError::BadSeed { found: shown(value) }) } else { error }
+    })
 }
 
 /// Reads what is hidden.

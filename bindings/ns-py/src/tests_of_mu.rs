@@ -2,7 +2,7 @@
 
 use nextstat::Analysis;
 use nextstat::alarm::Alarm;
-use nextstat::hypothesis::{HypotestRequest, LimitRequest, SignificanceRequest};
+use nextstat::hypothesis::{HypotestRequest, LimitLevel, LimitRequest, SignificanceRequest};
 use nextstat::limit_scan::LimitScanRequest;
 use ns_inference::monitor::Monitor;
 use ns_inference::test_statistic::TestStatistic;
@@ -70,6 +70,9 @@ fn significance_model<'py>(
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct LimitWanted<'py> {
+    /// The confidence level, if it is given instead of `level`.
+    cl: Option<f64>,
+    /// CLs at the limits.
     level: f64,
     test_stat: String,
     /// Values between which CLs is interpolated, if given.
@@ -78,11 +81,16 @@ struct LimitWanted<'py> {
 
 impl LimitWanted<'_> {
     fn request(self, py: Python<'_>) -> PyResult<LimitRequest> {
-        let Self { level, test_stat, grid } = self;
+        let Self { cl, level, test_stat, grid } = self;
         let statistic = statistic(py, &test_stat)?;
         let grid = grid.map(|grid| list(&grid, "grid")).transpose()?;
-        Ok(LimitRequest { level, statistic, grid })
+        Ok(LimitRequest { level: limit_level(cl, level), statistic, grid })
     }
+}
+
+/// Returns the level of limits by a confidence level, or as CLs.
+pub(crate) fn limit_level(cl: Option<f64>, level: f64) -> LimitLevel {
+    cl.map_or(LimitLevel::Cls(level), LimitLevel::Confidence)
 }
 
 /// Finds upper limits.

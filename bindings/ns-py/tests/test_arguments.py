@@ -88,9 +88,9 @@ def test_levels_of_intervals_are_numbers_or_sequences(model, level):
 
 @pytest.mark.parametrize("level", [95, 1, 0, -0.5, 1.5, [0.9, 95]])
 def test_levels_of_intervals_are_between_0_and_1(model, level):
-    with pytest.raises(nextstat.ParameterError, match=r"the level [-\d.]+ is not between 0 and 1") as refused:
+    with pytest.raises(nextstat.ParameterError, match=r"`\w+` is [-\d.]+, which is not between 0 and 1") as refused:
         nextstat.fit(model, minos="mu", minos_cl=level)
-    assert refused.value.hint == "a level is a probability, such as 0.05 or 0.95"
+    assert refused.value.hint.startswith("a confidence level is a probability")
     with pytest.raises(TypeError, match="a level of `minos_cl` must be a number"):
         nextstat.fit(model, minos="mu", minos_cl="0.9")
 

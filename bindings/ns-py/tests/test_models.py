@@ -211,7 +211,7 @@ WRONG = [
     ),
     (lambda m: nextstat.fit(m, fixed=[1]), TypeError, "`fixed` must be a dictionary of names with a value, not `[1]`", None),
     (lambda m: nextstat.fit(m, fixed={"mu": np.nan}), nextstat.ParameterError, "`fixed` sets `mu` to NaN, which is not a finite number", None),
-    (lambda m: nextstat.fit(m, bounds={"mu": (2, 1)}), nextstat.ParameterError, "the range 2 to 1 of `mu` is empty", None),
+    (lambda m: nextstat.fit(m, bounds={"mu": (2, 1)}), nextstat.ParameterError, "`bounds`: the range 2 to 1 of `mu` is empty", None),
     (lambda m: nextstat.fit(m, bounds={"mu": 2}), TypeError, "`bounds`: the range of `mu` must be two numbers, not `2`", None),
     (lambda m: nextstat.fit(m, init={"mu": np.inf}), nextstat.ParameterError, "`init` sets `mu` to inf, which is not a finite number", None),
     (
@@ -220,7 +220,7 @@ WRONG = [
         "`fixed` sets `fakes_method[0]` twice",
         None,
     ),
-    (lambda m: nextstat.fit(m, seed=-1), nextstat.ParameterError, "`seed` is -1, and must be at least 0", None),
+    (lambda m: nextstat.fit(m, seed=-1), nextstat.ParameterError, "`seed` must be a whole number from 0 to 18446744073709551615, got `-1`", None),
     (lambda m: nextstat.fit(m, seed=1.5), TypeError, "`seed` must be a whole number, not `1.5`", None),
     (lambda m: nextstat.fit(m, minos="mu", fixed={"mu": 1}), nextstat.ParameterError, "`minos` names the parameter `mu`, which is fixed", None),
     (lambda m: nextstat.profile_scan(m, threads=0), nextstat.ParameterError, "`threads` is 0, and must be at least 1", None),
@@ -241,10 +241,10 @@ WRONG = [
     (
         lambda m: nextstat.contours(m, ("mu", "norm_ttbar"), [68]),
         nextstat.ParameterError,
-        "the level 68 is not between 0 and 1",
-        "a level is a probability, such as 0.05 or 0.95",
+        "`levels` is 68, which is not between 0 and 1",
+        "a confidence level is a probability: 0.68 for 68 %",
     ),
-    (lambda m: nextstat.hypotest(m, np.nan), nextstat.ParameterError, "`mu` is nan, which is not a finite number", None),
+    (lambda m: nextstat.hypotest(m, np.nan), nextstat.ParameterError, "`mu` is NaN, which is not a finite number", None),
     (
         lambda m: nextstat.hypotest(m, test_stat="qmu"),
         nextstat.ParameterError,
@@ -261,8 +261,8 @@ WRONG = [
     (
         lambda m: nextstat.upper_limit(m, level=5),
         nextstat.ParameterError,
-        "the level 5 is not between 0 and 1",
-        "a level is a probability, such as 0.05 or 0.95",
+        "`level` is 5, which is not between 0 and 1",
+        "the level of CLs is a probability, such as 0.05",
     ),
     (lambda m: nextstat.upper_limit(m, grid=[1, 1]), nextstat.ParameterError, "a grid needs at least two ascending values", None),
     (
@@ -309,7 +309,7 @@ WRONG = [
     (lambda m: nextstat.model_of({"channels": 1}), nextstat.WorkspaceError, None, None),
     (lambda m: nextstat.model_of({"a": object()}), TypeError, "`object` is not part of a JSON document", None),
     (lambda m: nextstat.load_workspace("absent.json"), FileNotFoundError, "[Errno 2] No such file or directory: 'absent.json'", None),
-    (lambda m: nextstat.digest({}, "crc"), nextstat.ParameterError, "unknown digest algorithm `crc`", "choose one of `sha256`, `md5`"),
+    (lambda m: nextstat.digest({}, "crc"), nextstat.ParameterError, "unknown digest algorithm `crc`", "the algorithms are `md5`, `sha256`"),
     (lambda m: nextstat.command(["fit", "absent.json"]), nextstat.NextstatError, None, None),
     (
         lambda m: nextstat.fit_toys_from_data_gpu(m, device="cpu"),
@@ -392,7 +392,7 @@ WRONG = [
     (
         lambda m: nextstat.upper_limit(m, poi="Mu"),
         nextstat.ParameterError,
-        "`poi` names the parameter `Mu`, which the model does not have",
+        "this model cannot have the parameter of interest `Mu`, which no modifier uses",
         "parameter names are case sensitive; did you mean `mu`?",
     ),
     (lambda m: nextstat.upper_limit(m, poi=["mu"]), TypeError, "`poi` must be text, not `['mu']`", None),
@@ -405,7 +405,7 @@ WRONG = [
     (
         lambda m: m.with_poi("fakes_method"),
         nextstat.ParameterError,
-        "`poi` names `fakes_method`, which has 4 elements",
+        "the parameter of interest `fakes_method` is a vector of 4 elements",
         "name one element, such as `fakes_method[0]`",
     ),
     (lambda m: nextstat.every_poi(m, "fit"), TypeError, "`question` is a function of a model, such as `nextstat.upper_limit`, not `'fit'`", None),

@@ -50,7 +50,10 @@ MISTAKES = {
     "misspelt statistic": (lambda m: nextstat.hypotest(m, test_stat="qtilda"), nextstat.ParameterError, "unknown test statistic `qtilda`", "`qtilde`"),
     # Values.
     "confidence level as level": (lambda m: nextstat.upper_limit(m, level=0.95), nextstat.ParameterError, "the level 0.95 is the CLs of a limit", "`cl=0.95`"),
-    "percent": (lambda m: nextstat.upper_limit(m, cl=95), nextstat.ParameterError, "`cl`: 95 is not between 0 and 1", None),
+    "confidence level below one half": (
+        lambda m: nextstat.upper_limit(m, cl=0.3), nextstat.ParameterError, "needs a confidence level above 0.5, and 0.3 is not", None,
+    ),
+    "percent": (lambda m: nextstat.upper_limit(m, cl=95), nextstat.ParameterError, "`cl` is 95, which is not between 0 and 1", "0.95 for 95 %"),
     "empty range": (lambda m: nextstat.fit(m, bounds={"mu": (5, -5)}), nextstat.ParameterError, "the range 5 to -5 of `mu` is empty", None),
     "range as one number": (lambda m: nextstat.fit(m, bounds={"mu": 5}), TypeError, "the range of `mu` must be two numbers", None),
     "no threads": (lambda m: nextstat.fit_toys(m, threads=0), nextstat.ParameterError, "`threads` is 0, and must be at least 1", None),

@@ -4,6 +4,7 @@ use nextstat::curves::{AxisRequest, ScanRequest};
 use nextstat::document::{headed, to_document};
 use nextstat::exclusion::{Exclusion, ExclusionRequest};
 use nextstat::hypothesis::{HypotestRequest, LimitRequest, SignificanceRequest};
+use nextstat::pois::poi_index;
 use nextstat::ranking::RankingRequest;
 use nextstat::toy_tests::ToyTestRequest;
 use nextstat::{Analysis, CompileOptions, CompiledModel, Error, FitRequest, Monitor, PoiChoice, ScanValues};
@@ -102,14 +103,8 @@ impl Session {
     /// Returns the model with the parameter of interest that the settings name.
     fn model_for(&self, settings: &QuestionSettings) -> Result<CompiledModel, EngineError> {
         let Some(poi) = &settings.poi else { return Ok(self.model.clone()) };
-        let names = &self.model.model().parameters.names;
-        match names.iter().position(|name| name == poi) {
-            Some(poi) => Ok(self.model.with_poi(poi)),
-            None => {
-                let message = format!("there is no parameter `{poi}`, which is to be the one of interest");
-                Err(EngineError { message, hint: None })
-            }
-        }
+        let poi = poi_index(self.model.model(), poi).map_err(nextstat::Error::from)?;
+        Ok(self.model.with_poi(poi))
     }
 }
 

@@ -5,6 +5,7 @@ use crate::answer::Document;
 use crate::document::to_document;
 use crate::error::{Procedure, Setting, SettingsError, ValuesProblem};
 use crate::intervals::{require_confidence, require_tolerance};
+use crate::settings::require_finite;
 use crate::toys::{FIXED_AUX, ToyOptions};
 use crate::{Analysis, Answer, Error};
 use ns_inference::monitor::Monitor;
@@ -96,18 +97,13 @@ impl Analysis {
     /// Refuses values at which no toys can be thrown and fitted.
     fn require_true_values(&self, poi: usize, values: &[f64]) -> Result<(), SettingsError> {
         let bounds = [self.domain().lower[poi], self.domain().upper[poi]];
-        let problem = match values.iter().find(|value| !value.is_finite()) {
-            Some(value) => Some(ValuesProblem::NotFinite(*value)),
-            None => values.is_empty().then_some(ValuesProblem::Empty),
-        };
-        if let Some(problem) = problem {
-            return Err(SettingsError::BadValues { problem });
+        let (setting, name) = (Setting::True, &self.model().parameters.names[poi]);
+        if values.is_empty() {
+            return Err(SettingsError::BadValues { problem: ValuesProblem::Empty });
         }
+        values.iter().try_for_each(|value| require_finite(setting, name, *value))?;
         match values.iter().find(|value| !(bounds[0]..=bounds[1]).contains(*value)) {
-            Some(&value) => {
-                let (setting, name) = (Setting::True, self.model().parameters.names[poi].clone());
-                Err(SettingsError::ValueOutside { setting, name, value, bounds })
-            }
+            Some(&value) => Err(SettingsError::ValueOutside { setting, name: name.clone(), value, bounds }),
             None => Ok(()),
         }
     }

@@ -3,8 +3,9 @@
 use crate::answer::Document;
 use crate::document::DocumentParts;
 use crate::document::to_document;
-use crate::error::{NeedsPoi, Procedure, SettingsError, ValuesProblem};
+use crate::error::{NeedsPoi, Procedure, Setting, SettingsError, ValuesProblem};
 use crate::number::significant;
+use crate::settings::require_probability;
 use crate::{Analysis, Answer, Error};
 use ns_inference::contour::{self, ContourOptions, Contours};
 use ns_inference::monitor::Monitor;
@@ -234,10 +235,7 @@ fn check(values: &[f64]) -> Result<(), SettingsError> {
 
 impl ContourLevels {
     fn check(&self) -> Result<(), SettingsError> {
-        match self.levels.iter().find(|level| !(0.0 < **level && **level < 1.0)) {
-            Some(&level) => Err(SettingsError::BadLevel { level }),
-            None => Ok(()),
-        }
+        self.levels.iter().try_for_each(|level| require_probability(Setting::ContourLevels, *level))
     }
 
     fn options(&self, parameters: [usize; 2]) -> ContourOptions {

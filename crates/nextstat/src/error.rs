@@ -4,6 +4,7 @@
 //! spells a setting `--fix` where Python and Rust call it `fixed`: see [`Error::message`].
 
 mod conversion;
+mod documents;
 mod names;
 mod scanner;
 mod search;
@@ -156,14 +157,14 @@ impl Error {
 impl Hint for Error {
     fn hint(&self, face: Face) -> Option<String> {
         match self {
-            Self::Document(error) => error.hint(),
+            Self::Document(error) => error.hint(face),
             Self::Combine { error, .. } => error.hint(),
             Self::NotACard { .. } => Some(face.either(
                 "`nextstat sort CARD -o FILE` makes JSON of a card; `--map` combines workspaces of any kind".to_owned(),
                 "`map` combines workspaces of any kind".to_owned(),
             )),
             Self::NothingToCombine => None,
-            Self::Compile(error) => error.hint(),
+            Self::Compile(error) => error.hint(face),
             Self::Settings(error) => error.hint(face),
             Self::DataSets(DataSetsError::Number { problem, .. }) => settings::hint_of_number(problem, face),
             Self::DataSets(error) => error.hint(),
@@ -173,7 +174,7 @@ impl Hint for Error {
             Self::Search(error) => error.hint(),
             Self::Scanner(error) => error.hint(),
             Self::Simplify(error) => error.hint(),
-            Self::StoredFit(error) => error.hint().map(str::to_owned),
+            Self::StoredFit(error) => error.hint(face),
             Self::TooLarge(_) if face == Face::Command => Some(
                 "remove parts of the workspace with `nextstat prune`; `nextstat evaluate` does not need these matrices"
                     .to_owned(),

@@ -4,7 +4,7 @@ use crate::answer::Document;
 pub use crate::document::Matrices;
 use crate::document::{DocumentParts, to_document};
 use crate::error::{NeedsPoi, Setting, SettingsError};
-use crate::settings::elements;
+use crate::settings::{elements, require_probability};
 use crate::{Analysis, Answer, Error};
 use ns_core::expected::lowest_negative_yield;
 use ns_core::parameters::ParameterSet;
@@ -103,10 +103,8 @@ impl Analysis {
 
 /// Refuses confidence levels outside 0 to 1.
 fn checked_cls(cls: &[f64]) -> Result<Vec<f64>, SettingsError> {
-    match cls.iter().find(|cl| !(0.0 < **cl && **cl < 1.0)) {
-        Some(&level) => Err(SettingsError::BadLevel { level }),
-        None => Ok(cls.to_vec()),
-    }
+    cls.iter().try_for_each(|cl| require_probability(Setting::MinosCl, *cl))?;
+    Ok(cls.to_vec())
 }
 
 impl Answer<FitResult> {

@@ -8,7 +8,7 @@ use crate::answer::{Answer, Document};
 use crate::data_sets::DataSets;
 use crate::document::to_document;
 use crate::toys::{ToyPart, status};
-use crate::{Analysis, Error};
+use crate::{Analysis, Error, Face, Hint};
 use ns_inference::data_sets::{DataSetFit, DataSetFitter, DataTable};
 use ns_inference::monitor::Monitor;
 use ns_inference::toys::{RunStatus, ToyRun};
@@ -270,15 +270,14 @@ pub enum FitsFileError {
     },
 }
 
-impl FitsFileError {
-    /// Returns one line of advice, or `None`.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
+impl Hint for FitsFileError {
+    fn hint(&self, face: Face) -> Option<String> {
+        let either = |command: &str, library: &str| Some(face.either(command, library).to_owned());
         match self {
             Self::File(error) => error.hint(),
-            Self::Toys => Some("`nextstat.load_toys` and `nextstat toys merge` read toys".to_owned()),
+            Self::Toys => either("`nextstat toys merge` reads toys", "`nextstat.load_toys` reads toys"),
             Self::NoNominal | Self::NominalLength { .. } | Self::Columns { .. } => {
-                Some("fit the data sets again, with `nextstat fits`".to_owned())
+                either("fit the data sets again, with `nextstat fits`", "fit the data sets again, with `nextstat.fits`")
             }
         }
     }

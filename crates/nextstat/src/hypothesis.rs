@@ -2,7 +2,8 @@
 //! and upper limits.
 
 use crate::cancel::CancellableLikelihood;
-use crate::error::{Procedure, SettingsError, ValuesProblem};
+use crate::error::{Procedure, Setting, SettingsError, ValuesProblem};
+use crate::settings::require_probability;
 use crate::{Analysis, Answer, Error};
 use ns_inference::Problem;
 use ns_inference::hypotest::{HypotestResult, SignificanceResult};
@@ -31,11 +32,50 @@ impl Default for SignificanceRequest {
     }
 }
 
+/// The level of an upper limit, as the caller gives it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum LimitLevel {
+    /// CLs at the limit, below 0.5.
+    Cls(f64),
+    /// The confidence level, 1 minus CLs at the limit, above 0.5.
+    Confidence(f64),
+}
+
+impl LimitLevel {
+    /// Returns CLs at the limit.
+    ///
+    /// ```
+    /// use nextstat::hypothesis::LimitLevel;
+    /// assert_eq!(LimitLevel::Confidence(0.75).cls(), LimitLevel::Cls(0.25).cls());
+    /// ```
+    #[must_use]
+    pub fn cls(self) -> f64 {
+        match self {
+            Self::Cls(level) => level,
+            Self::Confidence(cl) => 1.0 - cl,
+        }
+    }
+
+    /// Refuses what is not a level, in terms of the number that the caller gave.
+    pub(crate) fn check(self) -> Result<(), SettingsError> {
+        match self {
+            Self::Cls(level) => {
+                require_probability(Setting::Level, level)?;
+                if level < LEAST_CONFIDENCE { Ok(()) } else { Err(SettingsError::LevelIsConfidence { level }) }
+            }
+            Self::Confidence(cl) => {
+                require_probability(Setting::Cl, cl)?;
+                if self.cls() < LEAST_CONFIDENCE { Ok(()) } else { Err(SettingsError::LowConfidence { cl }) }
+            }
+        }
+    }
+}
+
 /// How to find upper limits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LimitRequest {
-    /// The level of CLs at the limit, below 0.5: 0.05 for a confidence level of 95 %.
-    pub level: f64,
+    /// The level: CLs at the limit, or the confidence level.
+    pub level: LimitLevel,
     /// q̃ or q.
     pub statistic: TestStatistic,
     /// Ascending values between which to interpolate CLs, as pyhf does, instead of a root finder.
@@ -44,7 +84,7 @@ pub struct LimitRequest {
 
 impl Default for LimitRequest {
     fn default() -> Self {
-        Self { level: 0.05, statistic: TestStatistic::QTilde, grid: None }
+        Self { level: LimitLevel::Cls(0.05), statistic: TestStatistic::QTilde, grid: None }
     }
 }
 
@@ -57,7 +97,7 @@ const OF_LIMITS: &[&str] = &["qtilde", "q"];
 impl LimitRequest {
     /// Finds the limits on parameter `poi`.
     pub(crate) fn find(&self, problem: &mut Problem<'_, CancellableLikelihood>, poi: usize) -> LimitResult {
-        let wanted = LimitOptions { level: self.level, statistic: self.statistic };
+        let wanted = LimitOptions { level: self.level.cls(), statistic: self.statistic };
         match &self.grid {
             None => ns_inference::limit::limit(problem, poi, wanted),
             Some(grid) => ns_inference::limit::limit_from_grid(problem, poi, wanted, grid),
@@ -66,12 +106,7 @@ impl LimitRequest {
 
     /// Refuses what cannot be asked for.
     pub(crate) fn check(&self) -> Result<(), SettingsError> {
-        if !(0.0 < self.level && self.level < 1.0) {
-            return Err(SettingsError::BadLevel { level: self.level });
-        }
-        if self.level >= LEAST_CONFIDENCE {
-            return Err(SettingsError::LevelIsConfidence { level: self.level });
-        }
+        self.level.check()?;
         if !matches!(self.statistic, TestStatistic::Q | TestStatistic::QTilde) {
             let name = self.statistic.name().to_owned();
             return Err(SettingsError::NoSuchStatistic { procedure: Procedure::Limit, name, known: OF_LIMITS });

@@ -5,7 +5,7 @@ use crate::answer::Document;
 use crate::document::to_document;
 use crate::error::{Procedure, Setting, SettingsError, ValuesProblem};
 use crate::exclusion::{Contour, region_of};
-use crate::settings::index_of;
+use crate::settings::{index_of, require_probability};
 use crate::toys::{FIXED_AUX, ToyOptions};
 use crate::{Analysis, Answer, Error};
 use ns_inference::monitor::Monitor;
@@ -219,11 +219,8 @@ impl Document for Region {
 
 /// Refuses a confidence level that is not one, or that no number of toys tells from 0.
 pub(crate) fn require_confidence(cl: f64) -> Result<(), SettingsError> {
-    match cl {
-        cl if !(0.0 < cl && cl < 1.0) => Err(SettingsError::BadLevel { level: cl }),
-        cl if 1.0 - cl == 1.0 => Err(SettingsError::NegligibleConfidence { cl }),
-        _ => Ok(()),
-    }
+    require_probability(Setting::Cl, cl)?;
+    if 1.0 - cl == 1.0 { Err(SettingsError::NegligibleConfidence { cl }) } else { Ok(()) }
 }
 
 /// Refuses a tolerance that no number of toys reaches.

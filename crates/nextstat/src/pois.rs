@@ -5,6 +5,8 @@ use crate::answer::Document;
 use crate::error::{Setting, SettingsError};
 use crate::settings::index_of;
 use crate::{Analysis, Answer, Error};
+use ns_core::compile::unknown_poi;
+use ns_core::{CompileError, Model};
 use ns_inference::parallel::{self, ExecutionContext};
 use serde_json::{Value, json};
 use std::num::NonZeroUsize;
@@ -16,15 +18,28 @@ pub struct PoiResults<T> {
     pub answers: Vec<Answer<T>>,
 }
 
+/// Returns the index of the parameter of `model` that is called `name` and is to be of interest.
+///
+/// # Errors
+/// [`CompileError::UnknownPoi`], or [`CompileError::VectorPoi`] for a vector of several: what a
+/// model that is compiled with this parameter of interest says.
+pub fn poi_index(model: &Model, name: &str) -> Result<usize, CompileError> {
+    let Model { parameters, measurement, .. } = model;
+    index_of(parameters, Setting::Poi, name).map_err(|error| match error {
+        SettingsError::Vector { name, len, .. } => CompileError::VectorPoi { poi: name, len },
+        _ => unknown_poi(parameters, measurement, name, None),
+    })
+}
+
 impl Analysis {
     /// Returns the same analysis with the parameter `name` as its only one of interest.
     ///
     /// The data stay what they are, Asimov data included.
     ///
     /// # Errors
-    /// [`SettingsError::UnknownParameter`], or [`SettingsError::Vector`] for a vector of several.
-    pub fn with_poi(&self, name: &str) -> Result<Self, SettingsError> {
-        Ok(self.of_poi(index_of(&self.model().parameters, Setting::Poi, name)?))
+    /// Those of [`poi_index`].
+    pub fn with_poi(&self, name: &str) -> Result<Self, CompileError> {
+        Ok(self.of_poi(poi_index(self.model(), name)?))
     }
 
     /// Asks the same question for every parameter of interest, with the others profiled.

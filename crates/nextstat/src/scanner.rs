@@ -30,7 +30,7 @@ pub use signals::Signals;
 pub use slot::SignalSlot;
 
 use crate::error::{Procedure, ScannerError};
-use crate::hypothesis::{LEAST_CONFIDENCE, LimitRequest, tested};
+use crate::hypothesis::{LEAST_CONFIDENCE, LimitLevel, LimitRequest, tested};
 use crate::settings::{AsimovPoi, DataSource};
 use crate::{Analysis, CompiledModel, Error, Settings};
 use ns_compute::CpuLikelihood;
@@ -159,11 +159,11 @@ impl Scanner {
         execution: ExecutionContext<'_>,
     ) -> Result<SignalScan, Error> {
         let mu = tested(request.statistic, request.mu)?;
-        let level = request.limit_level.unwrap_or(LimitRequest::default().level);
+        let level = request.limit_level.unwrap_or(LimitRequest::default().level.cls());
         if (LEAST_CONFIDENCE..1.0).contains(&level) {
             return Err(ScannerError::LevelIsConfidence { level }.into());
         }
-        LimitRequest { level, statistic: request.statistic, grid: None }.check()?;
+        LimitRequest { level: LimitLevel::Cls(level), statistic: request.statistic, grid: None }.check()?;
         let background = if signals.uncertainties.is_empty() { &self.exact } else { &self.uncertain };
         let (whole, model) = (background.analysis.whole_model(), background.analysis.model());
         let points = signals.points(whole)?.in_model(whole, model);

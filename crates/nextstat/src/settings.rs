@@ -216,12 +216,35 @@ fn require_length(setting: Setting, found: usize, expected: usize) -> Result<(),
     if found == expected { Ok(()) } else { Err(SettingsError::WrongLength { setting, found, expected }) }
 }
 
-/// Refuses values that are not finite.
+/// Refuses a range of the parameter `name` whose lower end is not below its upper end, or whose
+/// ends are not numbers.
+///
+/// # Errors
+/// [`SettingsError::EmptyRange`]
+pub fn require_range(setting: Setting, name: &str, bounds: [f64; 2]) -> Result<(), SettingsError> {
+    let problem = || SettingsError::EmptyRange { setting, name: name.to_owned(), bounds };
+    if bounds[0] < bounds[1] { Ok(()) } else { Err(problem()) }
+}
+
+/// Refuses a value of the parameter `name` that is not finite.
+///
+/// # Errors
+/// [`SettingsError::NotFinite`]
+pub fn require_finite(setting: Setting, name: &str, value: f64) -> Result<(), SettingsError> {
+    let problem = || SettingsError::NotFinite { setting, name: name.to_owned(), value };
+    if value.is_finite() { Ok(()) } else { Err(problem()) }
+}
+
 fn finite(setting: Setting) -> impl Fn(&str, f64) -> Result<(), SettingsError> {
-    move |name, value| {
-        let problem = || SettingsError::NotFinite { setting, name: name.to_owned(), value };
-        if value.is_finite() { Ok(()) } else { Err(problem()) }
-    }
+    move |name, value| require_finite(setting, name, value)
+}
+
+/// Refuses a value of `setting` that is not between 0 and 1.
+///
+/// # Errors
+/// [`SettingsError::BadLevel`]
+pub fn require_probability(setting: Setting, level: f64) -> Result<(), SettingsError> {
+    if 0.0 < level && level < 1.0 { Ok(()) } else { Err(SettingsError::BadLevel { setting, level }) }
 }
 
 /// Reads a seed.
@@ -243,10 +266,7 @@ impl Settings {
     /// Resolves the options of fits.
     pub(crate) fn options(&self, model: &Model) -> Result<FitOptions, SettingsError> {
         let parameters = &model.parameters;
-        let is_range = |name: &str, bounds: [f64; 2]| {
-            let problem = || SettingsError::EmptyRange { name: name.to_owned(), bounds };
-            if bounds[0] < bounds[1] { Ok(()) } else { Err(problem()) }
-        };
+        let is_range = |name: &str, bounds| require_range(Setting::Bounds, name, bounds);
         Ok(FitOptions {
             start: self.start(model)?,
             fixed: by_index(parameters, Setting::Fixed, &self.fixed, finite(Setting::Fixed))?,
@@ -368,7 +388,10 @@ impl AsimovPoint {
             return Err(SettingsError::NoPoi(NeedsPoi::Setting(Setting::Asimov)));
         }
         if let Some(mu) = self.poi.value() {
-            model.pois.iter().for_each(|&poi| point[poi] = mu);
+            for &poi in &model.pois {
+                require_finite(Setting::Asimov, &model.parameters.names[poi], mu)?;
+                point[poi] = mu;
+            }
         }
         let check = finite(Setting::AsimovAt);
         for (i, value) in by_index(&model.parameters, Setting::AsimovAt, &self.parameters, check)? {

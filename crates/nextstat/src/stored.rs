@@ -72,24 +72,6 @@ pub enum StoredFitError {
     },
 }
 
-impl StoredFitError {
-    /// Returns one line of advice, or `None`.
-    #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::NotAFit(_) => Some("`nextstat fit --covariance --output-file fit.json` writes one"),
-            Self::Damaged { .. } => Some("a stored fit is what `nextstat fit` or `nextstat report` wrote, unchanged"),
-            Self::Changed { .. } => Some(
-                "take the file as `nextstat` wrote it; remove `checksums` if the numbers are meant to be other ones",
-            ),
-            Self::NoCovariance => {
-                Some("store it with `nextstat fit --covariance`; a fit that does not determine a parameter has none")
-            }
-            _ => None,
-        }
-    }
-}
-
 /// Stored fits are equal if all their numbers are, NaN included.
 impl PartialEq for StoredFit {
     fn eq(&self, other: &Self) -> bool {

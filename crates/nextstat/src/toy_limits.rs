@@ -3,7 +3,7 @@
 use crate::answer::Document;
 use crate::document::to_document;
 use crate::error::{Procedure, SettingsError};
-use crate::hypothesis::LimitRequest;
+use crate::hypothesis::{LimitLevel, LimitRequest};
 use crate::intervals::require_tolerance;
 use crate::toys::{FIXED_AUX, ToyOptions};
 use crate::{Analysis, Answer, Error};
@@ -33,8 +33,8 @@ use serde_json::Value;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToyLimitRequest {
-    /// CLs or CLs+b at the limit, below 0.5.
-    pub level: f64,
+    /// The level: CLs or CLs+b at the limit, or the confidence level.
+    pub level: LimitLevel,
     /// q̃ or q.
     pub statistic: TestStatistic,
     /// What falls to the level.
@@ -52,7 +52,15 @@ pub struct ToyLimitRequest {
 impl Default for ToyLimitRequest {
     fn default() -> Self {
         let (statistic, criterion, options) = (TestStatistic::QTilde, LimitCriterion::Cls, ToyOptions::default());
-        Self { level: 0.05, statistic, criterion, expected: true, tolerance: 0.02, max_toys: 200_000, options }
+        Self {
+            level: LimitLevel::Cls(0.05),
+            statistic,
+            criterion,
+            expected: true,
+            tolerance: 0.02,
+            max_toys: 200_000,
+            options,
+        }
     }
 }
 
@@ -102,6 +110,7 @@ impl Analysis {
         require_tolerance(tolerance)?;
         let poi = self.varied(None, Procedure::Limit)?;
         let (seed, aux) = (self.seed(), request.options.aux);
+        let level = level.cls();
         let settings = ToyLimitSettings { poi, level, statistic, criterion, expected, tolerance, max_toys, seed, aux };
         let mut likelihood = self.likelihood()?;
         let run = self.toy_run(&request.options, monitor)?;

@@ -258,22 +258,22 @@ impl CliError {
     /// Returns one line of advice, or `None`.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
-            Self::Document(error) => error.hint(),
+            Self::Document(error) => error.hint(Face::Command),
             // The verbs that rewrite documents have no options for patches.
             Self::NotRewritable(error) if error.is_of_patches() => {
                 Some("`nextstat patchset apply` writes a workspace with a patch of a set applied".to_owned())
             }
-            Self::NotRewritable(error) => error.hint(),
+            Self::NotRewritable(error) => error.hint(Face::Command),
             Self::DataSets { error, .. } => nextstat::Error::from(error.clone()).hint(Face::Command),
             Self::ToyFile(error) => error.hint(),
-            Self::FitsFile { error, .. } => error.hint(),
+            Self::FitsFile { error, .. } => error.hint(Face::Command),
             Self::Library(error) => error.hint(Face::Command),
-            Self::Compile { error, .. } => error.hint(),
+            Self::Compile { error, .. } => error.hint(Face::Command),
             Self::Workspace { error, .. } => error.hint(),
             Self::Conversion { error, .. } => error.hint(Face::Command),
             Self::SeveralFiles => Some("name the combination: `-o model.xml`".to_owned()),
             Self::XmlFiles(error) => error.hint(Face::Command),
-            Self::StoredFit { error, .. } => error.hint().map(str::to_owned),
+            Self::StoredFit { error, .. } => error.hint(Face::Command),
             Self::Exclusion { error, .. } => error.hint(Face::Command),
             Self::OneOutput { .. } | Self::OutputIsInput { .. } => Some("write the result to another file".to_owned()),
             Self::Table { error, .. } | Self::ResultTable(error) => error.hint(Face::Command),

@@ -38,7 +38,7 @@
 //!
 //! * Documents and models: [`spec`] (as written), [`mod@compile`] (checks, names to indices),
 //!   [`model`] and [`parameters`] (as meant), [`check`] (suspicious properties), [`summary`]
-//!   (contents), [`similarity`] ("did you mean").
+//!   (contents), [`similarity`] ("did you mean"), [`advice`] (hints of errors).
 //! * Formulas of a document: [`formula`] (text to derivatives), [`derived`] (what they compute).
 //! * Mathematics: [`interpolate`] and [`response`] (systematics), [`poisson`], [`constraint`]
 //!   (terms of auxiliary data), [`expected`] (λ), [`likelihood`], [`sensitivity`] (derivatives of
@@ -47,6 +47,7 @@
 //! * Interfaces: [`curvature`] (shapes of second derivatives), [`kinks`] (where first ones jump),
 //!   [`templates`] (histograms as inputs), [`batch`] (accelerators).
 
+pub mod advice;
 pub mod batch;
 pub mod check;
 pub mod compile;

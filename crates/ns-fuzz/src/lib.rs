@@ -193,7 +193,7 @@ fn apply_and_evaluate(patch: &Patch) -> FuzzStage {
 fn refused(error: impl Into<DocumentError>) -> FuzzStage {
     let error = error.into();
     assert!(!full_message(&error).trim().is_empty(), "an error without a message: {error:?}");
-    let _ = (error.hint(), error.pointer());
+    let _ = (error.advice(), error.pointer());
     FuzzStage::Refused
 }
 
@@ -202,7 +202,7 @@ fn evaluate(workspace: &Workspace) -> FuzzStage {
         Ok(model) => check_likelihood(&model),
         Err(error) => {
             assert!(!error.to_string().trim().is_empty(), "an error without a message: {error:?}");
-            let _ = error.hint();
+            let _ = error.advice();
             FuzzStage::Read
         }
     }

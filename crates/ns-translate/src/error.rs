@@ -1,5 +1,7 @@
 //! The one error of the crate for callers that handle all documents alike. Each module has its own.
 
+use ns_core::advice::Advice;
+
 use crate::combine::CardError;
 use crate::digest::DigestError;
 use crate::histfactory::HistFactoryError;
@@ -118,23 +120,23 @@ impl DocumentError {
 
     /// Returns one line of advice, or `None`.
     #[must_use]
-    pub fn hint(&self) -> Option<String> {
+    pub fn advice(&self) -> Option<Advice> {
         match self {
             Self::InFile { name, source } if *name == DocumentSource::Stdin.name() && source.is_blank() => {
-                Some("name a file, or pipe a document in".to_owned())
+                Some("name a file, or pipe a document in".into())
             }
-            Self::InFile { source, .. } => source.hint(),
-            Self::Source(error) => error.hint(),
-            Self::Pyhf(error) => error.hint(),
-            Self::HistFactory(error) => error.hint(),
-            Self::Card(error) => error.hint(),
-            Self::Hs3(error) => error.hint(),
-            Self::Patch(error) => error.hint(),
-            Self::PatchSet(error) => error.hint(),
-            Self::Digest(error) => error.hint(),
-            Self::Points(error) => error.hint(),
-            Self::NumberTable(error) => error.hint(),
-            Self::Map(error) => error.hint(),
+            Self::InFile { source, .. } => source.advice(),
+            Self::Source(error) => error.hint().map(Advice::from),
+            Self::Pyhf(error) => error.advice(),
+            Self::HistFactory(error) => error.advice(),
+            Self::Card(error) => error.hint().map(Advice::from),
+            Self::Hs3(error) => error.hint().map(Advice::from),
+            Self::Patch(error) => error.advice(),
+            Self::PatchSet(error) => error.advice(),
+            Self::Digest(error) => error.hint().map(Advice::from),
+            Self::Points(error) => error.hint().map(Advice::from),
+            Self::NumberTable(error) => error.hint().map(Advice::from),
+            Self::Map(error) => error.hint().map(Advice::from),
         }
     }
 

@@ -181,7 +181,7 @@ pub(crate) fn write_pyhf_xml(
 
 impl DocumentKind {
     /// Returns the reader of workspaces in documents of this kind, or `None` if there is none:
-    /// then [`crate::WrongDocumentError::hint`] says what to do instead.
+    /// then [`crate::WrongDocumentError::advice`] says what to do instead.
     fn reader(self) -> Option<Reader> {
         match self {
             // The reader of workspaces says what a model lacks.

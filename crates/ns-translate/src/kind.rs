@@ -1,11 +1,15 @@
-//! Tells kinds of documents apart, so that each is read by its reader and a document passed in the
-//! place of another is named.
+//! Tells kinds of documents apart, so that each is read by its reader, and a document of the wrong kind
+//! is named.
 //!
 //! A kind is recognised twice: from the first keys of the bytes, which is quick and selects a
 //! reader, and from all keys of a tree, which is exact and explains why a reader failed. Which
 //! kinds can be read, and by what, is in the table of [`crate::format`].
 
+use std::borrow::Cow;
 use std::fmt;
+
+use ns_core::advice::AdvicePart::{Remedy as Name, Text};
+use ns_core::advice::{Advice, Remedy};
 
 use crate::json::{JsonNode, JsonTree, first_keys};
 use crate::text;
@@ -39,8 +43,8 @@ struct KindTraits {
     is_list: bool,
     /// Keys of which the first one in a document indicates the kind.
     keys: &'static [&'static str],
-    /// Advice for a document of this kind in the place of another.
-    hint: &'static str,
+    /// Advice for a document of this kind where another is expected.
+    advice: Advice,
 }
 
 const KINDS: [KindTraits; 7] = [
@@ -49,7 +53,12 @@ const KINDS: [KindTraits; 7] = [
         name: "a pyhf workspace",
         is_list: false,
         keys: &["channels", "measurements", "observations"],
-        hint: "the workspace comes first, patches follow with `--patch` or `--patchset`",
+        advice: Advice::Naming(&[
+            Text("the workspace comes first, patches follow with "),
+            Name(Remedy::Patches),
+            Text(" or "),
+            Name(Remedy::PatchSet),
+        ]),
     },
     KindTraits {
         kind: DocumentKind::Model,
@@ -57,28 +66,36 @@ const KINDS: [KindTraits; 7] = [
         is_list: false,
         // Only what it lacks distinguishes it from a workspace.
         keys: &[],
-        hint: "a workspace also has `observations`, `measurements` and `version`",
+        advice: Advice::Text(Cow::Borrowed("a workspace also has `observations`, `measurements` and `version`")),
     },
     KindTraits {
         kind: DocumentKind::Patch,
         name: "a JSON patch",
         is_list: true,
         keys: &["op"],
-        hint: "this looks like a JSON patch; pass it with `--patch`, after the workspace it changes",
+        advice: Advice::Naming(&[
+            Text("this looks like a JSON patch; pass it with "),
+            Name(Remedy::Patches),
+            Text(", after the workspace it changes"),
+        ]),
     },
     KindTraits {
         kind: DocumentKind::PatchSet,
         name: "a pyhf patch set",
         is_list: false,
         keys: &["patches"],
-        hint: "pass it with `--patchset FILE --patch-name NAME`, after the workspace it was made for",
+        advice: Advice::Naming(&[
+            Text("pass it with "),
+            Name(Remedy::NamedPatch),
+            Text(", after the workspace it was made for"),
+        ]),
     },
     KindTraits {
         kind: DocumentKind::Hs3,
         name: "an HS3 document",
         is_list: false,
         keys: &["distributions", "likelihoods", "analyses", "parameter_points"],
-        hint: "name the document in the place of the workspace",
+        advice: Advice::Text(Cow::Borrowed("name the document instead of the workspace")),
     },
     KindTraits {
         kind: DocumentKind::HistFactory,
@@ -86,7 +103,7 @@ const KINDS: [KindTraits; 7] = [
         is_list: false,
         // XML has no keys: its first character tells it.
         keys: &[],
-        hint: "name the combination in the place of the workspace",
+        advice: Advice::Text(Cow::Borrowed("name the combination instead of the workspace")),
     },
     KindTraits {
         kind: DocumentKind::Card,
@@ -94,7 +111,7 @@ const KINDS: [KindTraits; 7] = [
         is_list: false,
         // Cards have lines instead of keys.
         keys: &[],
-        hint: "name the card in the place of the workspace",
+        advice: Advice::Text(Cow::Borrowed("name the card instead of the workspace")),
     },
 ];
 
@@ -205,7 +222,7 @@ impl fmt::Display for DocumentKind {
     }
 }
 
-/// A document of one kind in the place of another.
+/// A document of one kind where another is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected {wanted}, found {found}")]
 pub struct WrongDocumentError {
@@ -218,13 +235,15 @@ pub struct WrongDocumentError {
 impl WrongDocumentError {
     /// Returns one line of advice.
     #[must_use]
-    pub fn hint(&self) -> &'static str {
+    pub fn advice(&self) -> Advice {
         match (self.wanted, self.found) {
             (DocumentKind::Patch, DocumentKind::PatchSet) => {
-                "pass a patch set with `--patchset FILE --patch-name NAME`"
+                Advice::Naming(&[Text("pass a patch set with "), Name(Remedy::NamedPatch)])
             }
-            (DocumentKind::PatchSet, DocumentKind::Patch) => "pass a single patch with `--patch FILE`",
-            (_, found) => found.traits().hint,
+            (DocumentKind::PatchSet, DocumentKind::Patch) => {
+                Advice::Naming(&[Text("pass a single patch with "), Name(Remedy::PatchFile)])
+            }
+            (_, found) => found.traits().advice.clone(),
         }
     }
 }

@@ -17,7 +17,7 @@
 //! let broken = text.replacen("normfactor", "normfactr", 1);
 //! let error = pyhf::read_workspace(broken.as_bytes()).unwrap_err();
 //! assert!(full_message(&error).starts_with("unknown modifier type `normfactr` at `/channels/0/samples/0"));
-//! assert_eq!(error.hint().as_deref(), Some("did you mean `normfactor`?"));
+//! assert_eq!(error.advice(), Some("did you mean `normfactor`?".into()));
 //! # Ok::<(), ns_translate::DocumentError>(())
 //! ```
 //!

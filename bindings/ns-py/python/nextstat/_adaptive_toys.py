@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _nextstat
-from ._arguments import count_of_toys, flag, names, parse_aux, real, settings, text
+from ._arguments import count_of_toys, flag, names, number, parse_aux, settings, text
 from ._errors import shown
 from ._keywords import hinted
 from ._nextstat import ParameterError
@@ -91,7 +91,7 @@ def interval(
     )
     wanted = {
         "construction": text("construction", construction),
-        "cl": real("cl", cl),
+        "cl": number(cl, "`cl`"),
         "toys": _toys(tolerance, max_toys, aux),
     }
     return warn_of(IntervalResult(_nextstat.interval_model(model, given, wanted, progress_of(progress, "toy"))))
@@ -157,7 +157,7 @@ def region(
         fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,
     )
     parameters, values = _axes(grid)
-    levels = [real("cl", level) for level in cl]
+    levels = [number(level, "`cl`") for level in cl]
     wanted = {"parameters": parameters, "values": values, "cls": levels, "toys": _toys(tolerance, max_toys, aux)}
     return warn_of(RegionResult(_nextstat.region_model(model, given, wanted, progress_of(progress, "toy"))))
 
@@ -235,10 +235,10 @@ def coverage(
     wanted = {
         "true_values": true_values,
         "methods": names("methods", methods),
-        "cl": real("cl", cl),
+        "cl": number(cl, "`cl`"),
         "n_toys": count_of_toys("n_toys", n_toys),
         "max_inner_toys": count_of_toys("max_inner_toys", max_inner_toys),
-        "tolerance": real("tolerance", tolerance),
+        "tolerance": number(tolerance, "`tolerance`"),
         "is_aux_fixed": parse_aux(aux),
     }
     return warn_of(CoverageResult(_nextstat.coverage_model(model, given, wanted, progress_of(progress, "toy"))))
@@ -313,7 +313,7 @@ def upper_limit_toys(
         fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed, threads=threads,
     )
     wanted = {
-        "level": level_of(cl, level),
+        **level_of(cl, level),
         "test_stat": text("test_stat", test_stat),
         "criterion": text("criterion", criterion),
         "expected": bool(expected),
@@ -392,7 +392,7 @@ def significance_toys(
 def _toys(tolerance: float, max_toys: int, aux: str) -> dict[str, Any]:
     """Returns how long toys are thrown, as the extension module takes it."""
     return {
-        "tolerance": real("tolerance", tolerance),
+        "tolerance": number(tolerance, "`tolerance`"),
         "max_toys": count_of_toys("max_toys", max_toys),
         "is_aux_fixed": parse_aux(aux),
     }

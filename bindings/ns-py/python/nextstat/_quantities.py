@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
-from ._arguments import real
+from ._arguments import number, real
 from ._nextstat import GradientError, ParameterError
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ def upper_limit(
     test_stat : ``"qtilde"`` or ``"q"``
     """
     wanted, is_single = _limits(which)
-    arguments = (tuple(wanted), real("level", level), test_stat)
+    arguments = (tuple(wanted), number(level, "`level`"), test_stat)
     return Request(Quantity("limits", arguments, n_values=None if is_single else len(wanted)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _nextstat
-from ._arguments import parse_aux, real, settings, text, toy_range
+from ._arguments import number, parse_aux, real, settings, text, toy_range
 from ._errors import shown
 from ._keywords import hinted
 from ._nextstat import ParameterError
@@ -75,7 +75,7 @@ def hypotest(
         model, device, poi=poi, data=data, init=init, fixed=fixed, bounds=bounds,
         fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed,
     )
-    tested = None if mu is None else real("mu", mu)
+    tested = None if mu is None else number(mu, "`mu`")
     return warn_of(HypotestResult(_nextstat.hypotest_model(model, given, tested, text("test_stat", test_stat))))
 
 
@@ -119,7 +119,7 @@ def significance(
         model, device, poi=poi, data=data, init=init, fixed=fixed, bounds=bounds,
         fit_channels=fit_channels, mask=mask, multi_start=multi_start, seed=seed,
     )
-    return warn_of(SignificanceResult(_nextstat.significance_model(model, given, real("mu", mu))))
+    return warn_of(SignificanceResult(_nextstat.significance_model(model, given, number(mu, "`mu`"))))
 
 
 @hinted
@@ -249,22 +249,17 @@ def _at(at: Any) -> dict[str, Any]:
 
 def _limit_wanted(cl, level, *, test_stat, grid):
     """Returns limits as the extension module takes them."""
-    return {
-        "level": level_of(cl, level),
-        "test_stat": text("test_stat", test_stat),
-        "grid": grid,
-    }
+    return {**level_of(cl, level), "test_stat": text("test_stat", test_stat), "grid": grid}
 
 
-def level_of(cl: float | None, level: float | None) -> float:
-    """Returns CLs at the limits, by a confidence level or as it is."""
-    if cl is None:
-        return 0.05 if level is None else real("level", level)
-    if level is not None:
+def level_of(cl: float | None, level: float | None) -> dict[str, float | None]:
+    """Returns the level of limits as the extension module takes it."""
+    if cl is not None and level is not None:
         raise ParameterError("`cl` and `level` exclude each other")
-    if not 0.0 < real("cl", cl) < 1.0:
-        raise ParameterError(f"`cl`: {cl} is not between 0 and 1")
-    return 1.0 - cl
+    return {
+        "cl": None if cl is None else number(cl, "`cl`"),
+        "level": 0.05 if level is None else number(level, "`level`"),
+    }
 
 
 @hinted
@@ -347,7 +342,7 @@ def toys_wanted(
     _, n_tested = toy_range("n_toys", n_toys)
     n_other = n_tested if n_toys_b is None else toy_range("n_toys_b", n_toys_b)[1]
     return {
-        "mu": None if mu is None else real("mu", mu),
+        "mu": None if mu is None else number(mu, "`mu`"),
         "test_stat": text("test_stat", test_stat),
         "n_toys": [n_tested, n_other],
         "stop_at_error": error,

@@ -92,7 +92,7 @@ def test_misuse_is_explained():
     model = random_model(3)
     with pytest.raises(nextstat.ParameterError, match="`which` is `observed`"):
         DifferentiableSession(model, "signal").upper_limit(np.ones(5), which="median")
-    with pytest.raises(nextstat.ParameterError, match="a level of 2 is not between 0 and 1"):
+    with pytest.raises(nextstat.ParameterError, match="`level` is 2, which is not between 0 and 1"):
         DifferentiableSession(model, "signal").upper_limit(np.ones(5), level=2)
     with pytest.raises(nextstat.ParameterError, match="is chosen twice"):
         DifferentiableSession(model, ["signal", ("signal", "first")])

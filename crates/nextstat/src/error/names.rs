@@ -1,4 +1,6 @@
-//! The names that the interfaces give to settings and procedures.
+//! The names that the interfaces give to settings, procedures and remedies.
+
+use ns_core::advice::{Advice, Remedy};
 
 /// The interface that shows an error, which decides how settings and procedures are spelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,6 +12,23 @@ pub enum Face {
 }
 
 impl Face {
+    /// Returns `advice` with the options or the arguments of this interface.
+    #[must_use]
+    pub fn words(self, advice: &Advice) -> String {
+        advice.worded(|remedy| self.spells(remedy))
+    }
+
+    fn spells(self, remedy: Remedy) -> &'static str {
+        let [command, library] = match remedy {
+            Remedy::NoPoi => ["--poi none", "poi=\"none\""],
+            Remedy::Patches => ["--patch", "patches=..."],
+            Remedy::PatchFile => ["--patch FILE", "patches=..."],
+            Remedy::PatchSet => ["--patchset", "patchset=..."],
+            Remedy::NamedPatch => ["--patchset FILE --patch-name NAME", "patchset=..., patch_name=..."],
+        };
+        self.either(command, library)
+    }
+
     pub(crate) fn either<T>(self, command: T, library: T) -> T {
         match self {
             Self::Command => command,
@@ -29,6 +48,8 @@ pub enum Setting {
     BlindAbove,
     Bounds,
     Channel,
+    Cl,
+    ContourLevels,
     Data,
     FitChannels,
     Fixed,
@@ -36,9 +57,11 @@ pub enum Setting {
     Grid,
     Init,
     Join,
+    Level,
     Mask,
     MergeChannels,
     Minos,
+    MinosCl,
     Parameter,
     Poi,
     PoiUncertainty,
@@ -61,6 +84,8 @@ impl Setting {
             Self::BlindAbove => ["--blind-above", "blind_above"],
             Self::Bounds => ["--bounds", "bounds"],
             Self::Channel => ["--channel", "channels"],
+            Self::Cl => ["--cl", "cl"],
+            Self::ContourLevels => ["--contour", "levels"],
             Self::Data => ["--data", "data"],
             Self::FitChannels => ["--fit-channels", "fit_channels"],
             Self::Fixed => ["--fix", "fixed"],
@@ -68,9 +93,11 @@ impl Setting {
             Self::Grid => ["--grid", "grid"],
             Self::Init => ["--init", "init"],
             Self::Join => ["--join", "join"],
+            Self::Level => ["--level", "level"],
             Self::Mask => ["--mask", "mask"],
             Self::MergeChannels => ["--merge-channels", "merge_channels"],
             Self::Minos => ["--minos", "minos"],
+            Self::MinosCl => ["--minos-cl", "minos_cl"],
             Self::Parameter => ["--parameter", "parameter"],
             Self::Poi => ["--poi", "poi"],
             Self::PoiUncertainty => ["--poi-uncertainty", "poi_uncertainty"],

@@ -2,7 +2,7 @@
 
 use super::{Face, Hint, NeedsPoi, Procedure, Setting};
 use crate::data_sets::InvalidNumber;
-use crate::number::counted;
+use crate::number::{counted, significant};
 use crate::sample_groups::GroupTwice;
 use crate::stored::StoredFitError;
 use ns_core::likelihood::NonFinite;
@@ -91,6 +91,8 @@ pub enum SettingsError {
     },
     /// A range whose lower end is not below its upper end.
     EmptyRange {
+        /// The setting.
+        setting: Setting,
         /// The parameter.
         name: String,
         /// Its ends.
@@ -154,6 +156,8 @@ pub enum SettingsError {
     },
     /// A confidence level or a level of CLs outside 0 to 1.
     BadLevel {
+        /// The setting.
+        setting: Setting,
         /// The level.
         level: f64,
     },
@@ -353,15 +357,11 @@ impl AtProblem {
 impl SettingsError {
     /// Returns the message as `face` words it.
     #[must_use]
+    #[expect(clippy::too_many_lines, reason = "one text for each variant: the compiler asks for that of a new one")]
     pub fn message(&self, face: Face) -> String {
-        let found = self.message_of_name(face).or_else(|| self.message_of_value(face));
-        found.unwrap_or_else(|| self.message_of_condition(face))
-    }
-
-    /// Returns the message about a name that does not fit.
-    fn message_of_name(&self, face: Face) -> Option<String> {
         let named = |setting: &Setting| setting.name(face);
-        Some(match self {
+        match self {
+            // Names that do not fit.
             Self::UnknownParameter { setting: Some(setting), name, .. } => {
                 format!("`{}` names the parameter `{name}`, which the model does not have", named(setting))
             }
@@ -385,14 +385,7 @@ impl SettingsError {
             }
             Self::UnknownGroup { name, .. } => format!("the measurement has no group `{name}`"),
             Self::TwoGroups(twice) => twice.to_string(),
-            _ => return None,
-        })
-    }
-
-    /// Returns the message about a value that does not fit.
-    fn message_of_value(&self, face: Face) -> Option<String> {
-        let named = |setting: &Setting| setting.name(face);
-        Some(match self {
+            // Values that do not fit.
             Self::SetTwice { setting, name } => format!("`{}` sets `{name}` twice", named(setting)),
             Self::NotFinite { setting, name, value } => {
                 format!("`{}` sets `{name}` to {value}, which is not a finite number", named(setting))
@@ -400,8 +393,8 @@ impl SettingsError {
             Self::WrongLength { setting, found, expected } => {
                 format!("`{}` has {found} values instead of {expected}", named(setting))
             }
-            Self::EmptyRange { name, bounds: [lower, upper] } => {
-                format!("the range {lower} to {upper} of `{name}` is empty")
+            Self::EmptyRange { setting, name, bounds: [lower, upper] } => {
+                format!("`{}`: the range {lower} to {upper} of `{name}` is empty", named(setting))
             }
             Self::AsimovTwice { name } => {
                 let (asimov, at) = (named(&Setting::Asimov), named(&Setting::AsimovAt));
@@ -410,7 +403,9 @@ impl SettingsError {
             Self::InvalidData(problem) => problem.to_string(),
             Self::BadValues { problem } => problem.to_string(),
             Self::NotAt { name, problem } => problem.message(name, face),
-            Self::BadLevel { level } => format!("the level {level} is not between 0 and 1"),
+            Self::BadLevel { setting, level } => {
+                format!("`{}` is {level}, which is not between 0 and 1", named(setting))
+            }
             Self::NegligibleConfidence { cl } => {
                 format!("the confidence level {cl} is too small: 1 minus it is rounded to 1")
             }
@@ -447,15 +442,10 @@ impl SettingsError {
             Self::BadThreshold { value } => {
                 format!("`{}` must be a number from 0 on, got {value}", named(&Setting::BlindAbove))
             }
-            Self::Untestable { mu } => format!("`{}` must be finite, got {mu}", named(&Setting::Mu)),
-            _ => return None,
-        })
-    }
-
-    /// Returns the message about a setting and a model that do not fit together.
-    fn message_of_condition(&self, face: Face) -> String {
-        let named = |setting: &Setting| setting.name(face);
-        match self {
+            Self::Untestable { mu } => {
+                format!("`{}` is {mu}, which is not a finite number", named(&Setting::Mu))
+            }
+            // Settings and models that do not fit together.
             Self::EverythingMasked => {
                 format!("`{}` and `{}` leave no bin to fit", named(&Setting::FitChannels), named(&Setting::Mask))
             }
@@ -498,38 +488,6 @@ impl SettingsError {
             Self::UncertaintyOfFixed { name } => {
                 format!("`{}` needs a free parameter, and `{name}` is fixed", named(&Setting::PoiUncertainty))
             }
-            // Worded above; the list makes the compiler ask for the message of a new one.
-            Self::UnknownParameter { .. }
-            | Self::Vector { .. }
-            | Self::UnknownChannel { .. }
-            | Self::NoSuchBins { .. }
-            | Self::NotScannable { .. }
-            | Self::EmptyGroup { .. }
-            | Self::UnknownGroup { .. }
-            | Self::TwoGroups(_)
-            | Self::SetTwice { .. }
-            | Self::NotFinite { .. }
-            | Self::InvalidData { .. }
-            | Self::WrongLength { .. }
-            | Self::EmptyRange { .. }
-            | Self::AsimovTwice { .. }
-            | Self::BadValues { .. }
-            | Self::NotAt { .. }
-            | Self::BadLevel { .. }
-            | Self::BadTolerance { .. }
-            | Self::NegligibleConfidence { .. }
-            | Self::ValueOutside { .. }
-            | Self::BackgroundOutside { .. }
-            | Self::ImportanceOfFixedAux
-            | Self::LowConfidence { .. }
-            | Self::NoMethod
-            | Self::TooManyToys { .. }
-            | Self::LevelIsConfidence { .. }
-            | Self::NoSuchStatistic { .. }
-            | Self::NotDiscovery { .. }
-            | Self::BadSeed { .. }
-            | Self::BadThreshold { .. }
-            | Self::Untestable { .. } => format!("{self:?}"),
         }
     }
 }
@@ -622,7 +580,13 @@ impl Hint for SettingsError {
                 "`model.par_names` lists the parameters; `*` matches any characters",
             ),
             Self::NoSuchStatistic { known, .. } => Some(format!("choose one of {}", quoted(known))),
-            Self::BadLevel { .. } => Some("a level is a probability, such as 0.05 or 0.95".to_owned()),
+            Self::BadLevel { setting: Setting::Level, .. } => {
+                Some("the level of CLs is a probability, such as 0.05".to_owned())
+            }
+            Self::BadLevel { level, .. } if *level > 1.0 && *level < 100.0 => {
+                Some(format!("a confidence level is a probability: {} for {level} %", significant(level / 100.0, 6)))
+            }
+            Self::BadLevel { .. } => Some("a confidence level is a probability, such as 0.95".to_owned()),
             Self::BadTolerance { .. } => {
                 Some("errors fall with the root of the number of toys: 0.02 takes 4 times the toys of 0.04".to_owned())
             }

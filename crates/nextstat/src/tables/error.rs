@@ -78,7 +78,7 @@ impl Hint for TableError {
             Self::Missing { key: key @ ("correlation" | "covariance") } => {
                 Some(face.either(format!("`nextstat fit --{key}` writes it"), "`nextstat.fit` has it".to_owned()))
             }
-            Self::Fit(error) => error.hint().map(str::to_owned),
+            Self::Fit(error) => error.hint(face),
             Self::NoSuchRow { similar: Some(similar), .. } => Some(format!("did you mean `{similar}`?")),
             _ => None,
         }

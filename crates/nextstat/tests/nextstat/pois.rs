@@ -272,7 +272,7 @@ fn mistakes_about_parameters_of_interest_are_explained() {
         (at("b", &[0.0], &fixed), "`at` and `fixed` both fix `b`", None),
         (
             analysis(&["a"], &free).with_poi("A").expect_err("a mistake").into(),
-            "`poi` names the parameter `A`, which the model does not have",
+            "this model cannot have the parameter of interest `A`, which no modifier uses",
             Some(format!("{unknown} `a`?")),
         ),
     ];

@@ -1,7 +1,7 @@
 //! Scans of many signals: against a workspace with each signal, and against the full search.
 
 use nextstat::error::ScannerError;
-use nextstat::hypothesis::{HypotestRequest, LimitRequest};
+use nextstat::hypothesis::{HypotestRequest, LimitLevel, LimitRequest};
 use nextstat::scanner::{Scanner, SignalScanRequest, SignalSlot, Signals};
 use nextstat::settings::{AsimovPoi, AsimovPoint};
 use nextstat::{
@@ -98,7 +98,8 @@ fn a_signal_has_the_results_of_a_workspace_with_it() {
         assert_close(found.q[i], test.q.unwrap(), 1e-8, "q");
         let rise = found.twice_nll[i] - found.twice_nll_best[i];
         assert!(found.q[i] == 0.0 || (rise - found.q[i]).abs() < 1e-8, "{rise}");
-        let limit = analysis.limit(&LimitRequest { level: 0.1, ..LimitRequest::default() }).unwrap().result;
+        let limit =
+            analysis.limit(&LimitRequest { level: LimitLevel::Cls(0.1), ..LimitRequest::default() }).unwrap().result;
         assert_close(limits.observed[i], limit.observed.unwrap(), 1e-5, "limit");
         for (found, wanted) in limits.expected[i].iter().zip(limit.expected) {
             assert_close(*found, wanted.unwrap(), 1e-5, "expected limit");

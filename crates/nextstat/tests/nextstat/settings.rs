@@ -2,7 +2,7 @@
 
 use crate::{example, model};
 use nextstat::error::SettingsError;
-use nextstat::hypothesis::LimitRequest;
+use nextstat::hypothesis::{LimitLevel, LimitRequest};
 use nextstat::settings::{AsimovPoi, AsimovPoint};
 use nextstat::{Analysis, DataSource, Error, Face, FitRequest, Hint, Settings};
 
@@ -44,7 +44,7 @@ fn settings_that_do_not_fit_are_refused() {
     assert_eq!(refused(&twice).to_string(), "`fixed` sets `stat[1]` twice");
     assert_eq!(refused(&fixed("mu", f64::NAN)).to_string(), "`fixed` sets `mu` to NaN, which is not a finite number");
     let empty = Settings { bounds: vec![("mu".to_owned(), [2.0, 1.0])], ..Settings::default() };
-    assert_eq!(refused(&empty).to_string(), "the range 2 to 1 of `mu` is empty");
+    assert_eq!(refused(&empty).to_string(), "`bounds`: the range 2 to 1 of `mu` is empty");
     let point = AsimovPoint { fit: None, poi: AsimovPoi::At(1.0), parameters: vec![("mu".to_owned(), 2.0)] };
     let both = Settings { data: DataSource::Asimov(point), ..Settings::default() };
     assert!(matches!(refused(&both), Error::Settings(SettingsError::AsimovTwice { .. })));
@@ -55,9 +55,13 @@ fn a_fixed_parameter_of_interest_has_no_limit() {
     let analysis = Analysis::new(&model(), &fixed("mu", 1.0)).expect("sound settings");
     let error = analysis.limit(&LimitRequest::default()).expect_err("nothing to vary");
     assert_eq!(error.message(Face::Command), "`limit` varies `mu`, which is fixed by the measurement or by `--fix`");
-    let level = LimitRequest { level: 1.5, ..LimitRequest::default() };
+    let level = LimitRequest { level: LimitLevel::Cls(1.5), ..LimitRequest::default() };
     let error = Analysis::new(&model(), &Settings::default()).and_then(|analysis| analysis.limit(&level));
-    assert_eq!(error.expect_err("no level").to_string(), "the level 1.5 is not between 0 and 1");
+    assert_eq!(error.expect_err("no level").to_string(), "`level` is 1.5, which is not between 0 and 1");
+    let level = LimitRequest { level: LimitLevel::Confidence(0.3), ..LimitRequest::default() };
+    let error = Analysis::new(&model(), &Settings::default()).and_then(|analysis| analysis.limit(&level));
+    let message = "an upper limit needs a confidence level above 0.5, and 0.3 is not";
+    assert_eq!(error.expect_err("no limit").to_string(), message);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::masks::{SHAPE, compiled, masked};
 use nextstat::fit::Matrices;
 use nextstat::settings::{AsimovPoi, AsimovPoint, Settings};
 use nextstat::stored::{StoredFit, StoredFitError};
-use nextstat::{Analysis, DataSource, FitRequest};
+use nextstat::{Analysis, DataSource, Face, FitRequest, Hint};
 use ns_core::spec::Workspace;
 use ns_inference::Uncertainties;
 use ns_testkit::random::workspace;
@@ -89,7 +89,10 @@ fn a_changed_number_is_noticed_wherever_it_is() {
         // Too little for anything but a checksum.
         *number = json!(number.as_f64().expect("a number") * (1.0 + 1e-9) + 1e-12);
         let error = read(&changed).expect_err(pointer);
-        assert!(matches!(error, StoredFitError::Changed { .. }) && error.hint().is_some(), "{pointer}: {error}");
+        assert!(
+            matches!(error, StoredFitError::Changed { .. }) && error.hint(Face::Library).is_some(),
+            "{pointer}: {error}"
+        );
         // Who means it removes the checksums.
         changed.as_object_mut().expect("an object").remove("checksums");
         read(&changed).expect("numbers of another program");
@@ -197,7 +200,7 @@ fn a_matrix_that_no_fit_has_is_refused() {
     };
     let error = StoredFit::from_json(fit(-0.9).as_bytes()).expect_err("no covariance");
     assert_eq!(error.to_string(), "the matrix is not positive semidefinite at `/fit/correlation`");
-    assert!(error.hint().is_some());
+    assert!(error.hint(Face::Library).is_some());
     // At -0.5 one eigenvalue is 0.
     StoredFit::from_json(fit(-0.5).as_bytes()).expect("a possible matrix");
 }

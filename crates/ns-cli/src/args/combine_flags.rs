@@ -6,7 +6,7 @@
 
 use clap::Args;
 use nextstat::error::{Setting, SettingsError};
-use nextstat::settings::{AsimovPoi, AsimovPoint, elements};
+use nextstat::settings::{AsimovPoi, AsimovPoint, elements, require_finite, require_range};
 use nextstat::{CompiledModel, DataSource, Settings};
 use ns_core::pattern::is_pattern;
 use ns_core::similar_name;
@@ -109,6 +109,7 @@ impl CombineFlags {
                 }
                 continue;
             }
+            require_finite(Setting::SetParameters, name, *value)?;
             for i in elements(&model.model().parameters, Setting::SetParameters, name)? {
                 // The last value counts.
                 values.retain(|(set, _)| *set != i);
@@ -164,6 +165,7 @@ impl CombineFlags {
         let mut flags = vec!["--bounds"; settings.bounds.len()];
         for Range { name, bounds } in &self.set_parameter_ranges {
             elements(parameters, Setting::SetParameterRanges, name)?;
+            require_range(Setting::SetParameterRanges, name, *bounds)?;
             settings.bounds.push((name.clone(), *bounds));
             flags.push("--setParameterRanges");
         }

@@ -2,7 +2,7 @@
 
 use super::combine_flags::CombineFlags;
 use super::files::Files;
-use super::values::{Assignment, GroupPatterns, Range, assignment, count, finite, group, range, seed};
+use super::values::{Assignment, GroupPatterns, Range, assignment, count, group, number, range, seed};
 use super::{DeviceArgs, ModelArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::{OutputArgs, reporter};
@@ -41,7 +41,7 @@ pub(crate) struct SetupArgs {
 
     /// Use the data expected at the model's starting values instead of the observed data, with the
     /// parameters of interest at MU (1 if not given)
-    #[arg(long, value_name = "MU", num_args = 0..=1, require_equals = true, value_parser = finite, allow_hyphen_values = true, help_heading = "Data and fit")]
+    #[arg(long, value_name = "MU", num_args = 0..=1, require_equals = true, value_parser = number, allow_hyphen_values = true, help_heading = "Data and fit")]
     asimov: Option<Option<f64>>,
 
     /// Likewise, with the parameters at the best fit that `nextstat fit` or `nextstat report` wrote
@@ -75,7 +75,7 @@ pub(crate) struct HideArgs {
     blind: Vec<String>,
 
     /// Likewise every bin whose signal over background is at least this before the fit
-    #[arg(long, value_name = "S/B", value_parser = finite, allow_hyphen_values = true, help_heading = "Data and fit")]
+    #[arg(long, value_name = "S/B", value_parser = number, allow_hyphen_values = true, help_heading = "Data and fit")]
     blind_above: Option<f64>,
 
     /// Measure of the signal s over the background b for --blind-above: `s/b`, `s/(s+b)`,

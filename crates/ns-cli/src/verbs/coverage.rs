@@ -3,7 +3,7 @@
 use super::toy_limits::status;
 use super::{Command, EXIT_CODES, every_poi};
 use crate::args::files::Files;
-use crate::args::values::{finite, fraction, n_toys};
+use crate::args::values::{n_toys, number};
 use crate::args::{AdaptiveToyArgs, DeviceArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::reporter::warnings;
@@ -27,7 +27,7 @@ pub(crate) struct CoverageArgs {
 
     /// True values of the parameter of interest, at which toys are thrown: several are separated by
     /// commas, or this option is repeated
-    #[arg(long = "true", value_name = "VALUE", value_parser = finite, value_delimiter = ',', required = true, allow_hyphen_values = true)]
+    #[arg(long = "true", value_name = "VALUE", value_parser = number, value_delimiter = ',', required = true, allow_hyphen_values = true)]
     true_values: Vec<f64>,
 
     /// Method that makes the intervals: repeatable; hessian, minos and cls if not given
@@ -35,7 +35,7 @@ pub(crate) struct CoverageArgs {
     method: Vec<MethodArg>,
 
     /// Confidence level of the intervals
-    #[arg(long, value_name = "CL", value_parser = fraction, default_value_t = 0.95, allow_hyphen_values = true)]
+    #[arg(long, value_name = "CL", value_parser = number, default_value_t = 0.95, allow_hyphen_values = true)]
     cl: f64,
 
     /// Number of toys at each true value
@@ -48,7 +48,7 @@ pub(crate) struct CoverageArgs {
     max_inner_toys: u64,
 
     /// Deviation of the coverage from the confidence level that is small enough
-    #[arg(long, value_name = "TOLERANCE", value_parser = finite, default_value_t = 0.02, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TOLERANCE", value_parser = number, default_value_t = 0.02, allow_hyphen_values = true)]
     tolerance: f64,
 
     #[command(flatten)]

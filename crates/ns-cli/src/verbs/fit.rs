@@ -2,7 +2,7 @@
 
 use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
-use crate::args::values::fraction;
+use crate::args::values::number;
 use crate::args::{DeviceArgs, IgnoredArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::reporter::{Notice, conditions, warnings};
@@ -42,7 +42,7 @@ pub(crate) struct FitArgs {
 
     /// Two-sided confidence level of the asymmetric intervals, instead of one standard deviation;
     /// repeatable
-    #[arg(long, value_name = "CL", value_parser = fraction, requires = "minos", allow_hyphen_values = true)]
+    #[arg(long, value_name = "CL", value_parser = number, requires = "minos", allow_hyphen_values = true)]
     minos_cl: Vec<f64>,
 
     /// Include the covariance matrix

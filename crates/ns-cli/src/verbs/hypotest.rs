@@ -4,7 +4,7 @@ use super::every_patch::{EveryPatchArgs, GridArgs};
 use super::hypotest_toys::HypotestToysArgs;
 use super::{Command, EXIT_CODES, every_poi};
 use crate::args::files::Files;
-use crate::args::values::finite;
+use crate::args::values::number;
 use crate::args::{IgnoredArgs, SetupArgs, ShardedArgs, ThreadArgs, ToyStatistic};
 use crate::error::CliError;
 use crate::output::reporter::warnings;
@@ -35,7 +35,7 @@ pub(crate) struct HypotestArgs {
 
     /// Tested value of the parameter of interest; 1 if not given, and 0 for `q0`, which tests no
     /// other
-    #[arg(long, visible_alias = "test-poi", value_name = "MU", value_parser = finite, allow_hyphen_values = true)]
+    #[arg(long, visible_alias = "test-poi", value_name = "MU", value_parser = number, allow_hyphen_values = true)]
     mu: Option<f64>,
 
     /// Test statistic

@@ -3,7 +3,7 @@
 use super::hypotest::BAND;
 use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
-use crate::args::values::{finite, n_toys};
+use crate::args::values::{finite, n_toys, number};
 use crate::args::{DeviceArgs, ResultFile, SetupArgs, ShardedArgs, ThreadArgs, ToyRunArgs, ToyStatistic, is_piped};
 use crate::error::CliError;
 use crate::output::reporter::{Notice, conditions};
@@ -27,7 +27,7 @@ pub(crate) struct HypotestToysArgs {
     setup: SetupArgs,
 
     /// Tested value of the parameter of interest, 1 if not given; `q0` always tests 0
-    #[arg(long, value_name = "MU", value_parser = finite, allow_hyphen_values = true)]
+    #[arg(long, value_name = "MU", value_parser = number, allow_hyphen_values = true)]
     mu: Option<f64>,
 
     /// Number of toys of the tested hypothesis

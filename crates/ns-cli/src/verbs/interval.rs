@@ -3,7 +3,7 @@
 use super::toy_limits::status;
 use super::{Command, EXIT_CODES, every_poi};
 use crate::args::files::Files;
-use crate::args::values::{FixedValues, finite, fixed_values, fraction, n_toys};
+use crate::args::values::{FixedValues, fixed_values, n_toys, number};
 use crate::args::{AdaptiveToyArgs, DeviceArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::reporter::{Notice, conditions, warnings};
@@ -31,7 +31,7 @@ pub(crate) struct IntervalArgs {
     construction: ConstructionArg,
 
     /// Confidence level, 0.95 if not given; with `--grid` repeatable, 0.68 and 0.95 if not given
-    #[arg(long, value_name = "CL", value_parser = fraction, allow_hyphen_values = true)]
+    #[arg(long, value_name = "CL", value_parser = number, allow_hyphen_values = true)]
     cl: Vec<f64>,
 
     /// Find the region of two parameters on a grid: this option twice, each with the POINTS values
@@ -41,7 +41,7 @@ pub(crate) struct IntervalArgs {
 
     /// Throw toys until the Monte Carlo error of each end is below TOLERANCE standard deviations of
     /// the parameter, 0.02 if not given; or of the p-values next to a contour, 0.05 if not given
-    #[arg(long, value_name = "TOLERANCE", value_parser = finite, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TOLERANCE", value_parser = number, allow_hyphen_values = true)]
     tolerance: Option<f64>,
 
     /// Largest number of toys: 200,000 if not given, and 2,000,000 for a region

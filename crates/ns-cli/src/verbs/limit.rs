@@ -4,7 +4,7 @@ use super::every_patch::{EveryPatchArgs, GridArgs};
 use super::hypotest::BAND;
 use super::{Command, EXIT_CODES, every_poi, limit_scan, toy_limits};
 use crate::args::files::Files;
-use crate::args::values::{FixedValues, finite, fixed_values, fraction, n_toys};
+use crate::args::values::{FixedValues, finite, fixed_values, n_toys, number};
 use crate::args::{AdaptiveToyArgs, DeviceArgs, SetupArgs, ShardedArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::reporter::warnings;
@@ -13,7 +13,7 @@ use crate::output::{ResultArgs, escape};
 use crate::status::Status;
 use clap::{Args, ValueEnum};
 use nextstat::Answer;
-use nextstat::hypothesis::LimitRequest;
+use nextstat::hypothesis::{LimitLevel, LimitRequest};
 use nextstat::limit_scan::LimitScanRequest;
 use nextstat::number::{best_fit, optional, significant};
 use nextstat::patchsets::GridShard;
@@ -34,11 +34,11 @@ pub(crate) struct LimitArgs {
     setup: SetupArgs,
 
     /// Confidence level of the limits, such as 0.95
-    #[arg(long, value_name = "CL", value_parser = fraction, conflicts_with = "level", allow_hyphen_values = true)]
+    #[arg(long, value_name = "CL", value_parser = number, conflicts_with = "level", allow_hyphen_values = true)]
     cl: Option<f64>,
 
     /// CLs at the limit, 1 minus the confidence level
-    #[arg(long, value_name = "LEVEL", value_parser = fraction, default_value_t = 0.05, allow_hyphen_values = true)]
+    #[arg(long, value_name = "LEVEL", value_parser = number, default_value_t = 0.05, allow_hyphen_values = true)]
     level: f64,
 
     /// Test statistic
@@ -97,7 +97,7 @@ struct ToyLimitArgs {
 
     /// Throw toys until the Monte Carlo error of the observed and of the median expected limit is
     /// below TOLERANCE times the limit; 2.5 and 5 times as much at 1 and 2 standard deviations
-    #[arg(long, value_name = "TOLERANCE", value_parser = finite, default_value_t = 0.02, requires = "toys", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TOLERANCE", value_parser = number, default_value_t = 0.02, requires = "toys", allow_hyphen_values = true)]
     tolerance: f64,
 
     /// Largest number of toys
@@ -148,7 +148,7 @@ impl Command for LimitArgs {
 
     fn run(self) -> Result<Status, CliError> {
         let request = LimitRequest {
-            level: self.cl.map_or(self.level, |cl| 1.0 - cl),
+            level: self.cl.map_or(LimitLevel::Cls(self.level), LimitLevel::Confidence),
             statistic: self.test_stat.into(),
             grid: self.grid()?,
         };
@@ -169,7 +169,7 @@ impl Command for LimitArgs {
                 return Err(nextstat::Error::OnCpuOnly { what: "a limit" }.into());
             }
             let LimitRequest { level, statistic, grid } = &request;
-            let question = json!({"verb": "limit", "level": level, "test_stat": statistic.name(), "grid": grid});
+            let question = json!({"verb": "limit", "level": level.cls(), "test_stat": statistic.name(), "grid": grid});
             let part = GridShard { shard: self.patches.shard.unwrap_or(Shard::WHOLE), question };
             let grid = GridArgs { setup: &self.setup, threads: &self.threads, output: &self.output, part };
             return grid.run(|analysis| analysis.every_poi(NonZeroUsize::MIN, |analysis| analysis.limit(&request)));

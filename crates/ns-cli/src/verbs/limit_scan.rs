@@ -17,7 +17,7 @@ pub(super) fn run(analysis: &Analysis, request: &LimitScanRequest, output: &Resu
     let progress = Progress::new(Reporter::new(output), "limits");
     let answer = analysis.limit_scans(request, &progress)?;
     drop(progress);
-    every_poi::write(&answer, output, |answer, _| summary(answer, request.limit.level))?;
+    every_poi::write(&answer, output, |answer, _| summary(answer, request.limit.level.cls()))?;
     let scans = &answer.result.answers;
     let is_interrupted = Progress::is_interrupted() && scans.iter().any(|scan| !scan.result.is_complete());
     let is_good = scans.iter().all(|scan| scan.result.is_converged());

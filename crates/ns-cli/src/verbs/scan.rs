@@ -2,7 +2,7 @@
 
 use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
-use crate::args::values::{finite, fraction};
+use crate::args::values::{finite, number};
 use crate::args::{DeviceArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::reporter::{Notice, conditions, free_fit_failed, warnings};
@@ -58,7 +58,7 @@ pub(crate) struct ScanArgs {
     points2: Option<u32>,
 
     /// Add the contour of two parameters at a confidence level such as 0.68; repeatable
-    #[arg(long, value_name = "CL", value_parser = fraction, allow_hyphen_values = true)]
+    #[arg(long, value_name = "CL", value_parser = number, allow_hyphen_values = true)]
     contour: Vec<f64>,
 
     /// Number of points of a contour, in addition to those where a range cuts it off

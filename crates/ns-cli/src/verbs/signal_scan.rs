@@ -2,7 +2,7 @@
 
 use super::{Command, EXIT_CODES};
 use crate::args::files::Files;
-use crate::args::values::{Range, finite, fraction, normsys, source};
+use crate::args::values::{Range, normsys, number, source};
 use crate::args::{SetupArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::reporter::{Notice, conditions_of, warnings};
@@ -34,7 +34,7 @@ pub(crate) struct SignalScanArgs {
     signals: DocumentSource,
 
     /// Strength of the signals that is tested
-    #[arg(long, value_name = "MU", value_parser = finite, default_value_t = 1.0, allow_hyphen_values = true)]
+    #[arg(long, value_name = "MU", value_parser = number, default_value_t = 1.0, allow_hyphen_values = true)]
     mu: f64,
 
     /// Test statistic
@@ -46,7 +46,7 @@ pub(crate) struct SignalScanArgs {
     limits: bool,
 
     /// CLs at the limits
-    #[arg(long, value_name = "LEVEL", value_parser = fraction, default_value_t = 0.05, requires = "limits", allow_hyphen_values = true)]
+    #[arg(long, value_name = "LEVEL", value_parser = number, default_value_t = 0.05, requires = "limits", allow_hyphen_values = true)]
     level: f64,
 
     /// Whether to search for the lowest minima with every signal. Otherwise fits start at the

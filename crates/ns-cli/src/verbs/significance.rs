@@ -2,7 +2,7 @@
 
 use super::{Command, EXIT_CODES, every_poi, toy_limits};
 use crate::args::files::Files;
-use crate::args::values::{finite, n_toys};
+use crate::args::values::{n_toys, number};
 use crate::args::{AdaptiveToyArgs, DeviceArgs, SetupArgs, ThreadArgs};
 use crate::error::CliError;
 use crate::output::reporter::warnings;
@@ -25,7 +25,7 @@ pub(crate) struct SignificanceArgs {
     setup: SetupArgs,
 
     /// Value of the parameter of interest that the expected significance is given for
-    #[arg(long, value_name = "MU", value_parser = finite, default_value_t = 1.0, allow_hyphen_values = true)]
+    #[arg(long, value_name = "MU", value_parser = number, default_value_t = 1.0, allow_hyphen_values = true)]
     mu: f64,
 
     #[command(flatten)]
@@ -52,7 +52,7 @@ struct ToySignificanceArgs {
     toys: bool,
 
     /// Throw toys until the Monte Carlo error of the p-value is below TOLERANCE times the p-value
-    #[arg(long, value_name = "TOLERANCE", value_parser = finite, default_value_t = 0.1, requires = "toys", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TOLERANCE", value_parser = number, default_value_t = 0.1, requires = "toys", allow_hyphen_values = true)]
     tolerance: f64,
 
     /// Largest number of toys

@@ -213,11 +213,18 @@ fn find_poi(
     if let Some(set) = parameters.set(poi) {
         return Err(CompileError::VectorPoi { poi: poi.to_owned(), len: set.len });
     }
-    Err(CompileError::UnknownPoi {
-        measurement: measurement.name.clone(),
+    Err(unknown_poi(parameters, &measurement.name, poi, pointer))
+}
+
+/// Returns the error of a parameter of interest called `poi`, which is none of `parameters`:
+/// `pointer` is its place in the document, or `None` if the caller asks for it.
+#[must_use]
+pub fn unknown_poi(parameters: &Parameters, measurement: &str, poi: &str, pointer: Option<&str>) -> CompileError {
+    CompileError::UnknownPoi {
+        measurement: measurement.to_owned(),
         poi: poi.to_owned(),
         similar: parameters.similar(poi).map(str::to_owned),
         unconstrained: unconstrained(parameters),
         pointer: pointer.map(str::to_owned),
-    })
+    }
 }

@@ -31,7 +31,7 @@ fn normfactor(name: &str) -> Modifier {
 /// Returns message and hint of the error for `modifiers`.
 fn fault(modifiers: Vec<Modifier>) -> (String, String) {
     let error = compiled(modifiers).expect_err("a wrong formula");
-    (error.to_string(), error.hint().unwrap_or_default())
+    (error.to_string(), error.advice().map_or_else(String::new, |advice| advice.to_string()))
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Errors of HistFactory XML and of the histograms that it names.
 
+use ns_core::advice::Advice;
 use ns_core::{CompileError, did_you_mean};
 use ns_root::RootFileError;
 
@@ -293,16 +294,16 @@ impl HistFactoryError {
 
     /// Returns one line of advice, or `None`.
     #[must_use]
-    pub fn hint(&self) -> Option<String> {
+    pub fn advice(&self) -> Option<Advice> {
         match self {
-            Self::InFile { source, .. } => source.hint(),
-            Self::Source(error) => error.hint(),
-            Self::Xml(error) => error.hint().map(str::to_owned),
+            Self::InFile { source, .. } => source.advice(),
+            Self::Source(error) => error.hint().map(Advice::from),
+            Self::Xml(error) => error.hint().map(Advice::from),
             Self::NotUtf8(_) => None,
-            Self::NoExpectation(error) => error.hint(),
+            Self::NoExpectation(error) => error.advice(),
             Self::At { problem, source, .. } => {
                 let of_file = || source.as_ref().and_then(|error| error.hint()).map(str::to_owned);
-                problem.hint().or_else(of_file)
+                problem.hint().or_else(of_file).map(Advice::from)
             }
         }
     }

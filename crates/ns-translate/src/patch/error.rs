@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use ns_core::advice::Advice;
+
 use crate::hint::meant_or_known;
 use crate::json::{FoundValue, JsonError};
 use crate::kind::WrongDocumentError;
@@ -58,16 +60,16 @@ impl PatchError {
 
     /// Returns one line of advice, or `None`.
     #[must_use]
-    pub fn hint(&self) -> Option<String> {
+    pub fn advice(&self) -> Option<Advice> {
         match self {
-            Self::Json(error) => error.hint(),
-            Self::WrongDocument(error) => Some(error.hint().to_owned()),
+            Self::Json(error) => error.hint().map(Advice::from),
+            Self::WrongDocument(error) => Some(error.advice()),
             Self::UnknownOperation { op, .. } => {
                 let known = ["add", "remove", "replace", "move", "copy", "test"];
-                Some(meant_or_known(op, known, "the operations are"))
+                Some(meant_or_known(op, known, "the operations are").into())
             }
             Self::Operation { source, .. } => match **source {
-                PatchProblem::Missing { .. } => Some("was the patch made for this workspace?".to_owned()),
+                PatchProblem::Missing { .. } => Some("was the patch made for this workspace?".into()),
                 _ => None,
             },
         }

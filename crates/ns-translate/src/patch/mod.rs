@@ -174,13 +174,14 @@ mod tests {
     #[test]
     fn other_documents_are_recognised() {
         for (text, hint) in [
-            (r#"{"patches": [], "metadata": {}}"#, "pass a patch set with `--patchset FILE --patch-name NAME`"),
+            (r#"{"patches": [], "metadata": {}}"#, "pass a patch set with `patchset`"),
             (
                 r#"{"channels": [], "observations": []}"#,
-                "the workspace comes first, patches follow with `--patch` or `--patchset`",
+                "the workspace comes first, patches follow with `patches` or `patchset`",
             ),
         ] {
-            assert_eq!(read(text).expect_err(text).hint().as_deref(), Some(hint));
+            let advice = read(text).expect_err(text).advice().expect(text);
+            assert_eq!(advice.to_string(), hint);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Errors of patch sets: invalid sets, unknown patches, and workspaces of other sets.
 
+use ns_core::advice::{Advice, AdvicePart, Remedy};
+
 use super::PatchValue;
 use crate::digest::{DigestAlgorithm, DigestError};
 use crate::hint::in_backticks;
@@ -112,18 +114,21 @@ impl PatchSetError {
 
     /// Returns one line of advice, or `None`.
     #[must_use]
-    pub fn hint(&self) -> Option<String> {
+    pub fn advice(&self) -> Option<Advice> {
         match self {
-            Self::Json(error) => error.hint(),
-            Self::WrongDocument(error) => Some(error.hint().to_owned()),
-            Self::Patch(error) => error.hint(),
-            Self::Pyhf(error) => error.hint(),
-            Self::Digest(error) => error.hint(),
-            Self::UnknownPatch { name, known } => nearest_names(name, known),
-            Self::UnknownPatchValues { labels, .. } => Some(format!("the values stand for {}", in_backticks(labels))),
-            Self::DigestMismatch { .. } => {
-                Some("if that is intended, extract the patch to a file and pass it with `--patch`".to_owned())
+            Self::Json(error) => error.hint().map(Advice::from),
+            Self::WrongDocument(error) => Some(error.advice()),
+            Self::Patch(error) => error.advice(),
+            Self::Pyhf(error) => error.advice(),
+            Self::Digest(error) => error.hint().map(Advice::from),
+            Self::UnknownPatch { name, known } => nearest_names(name, known).map(Advice::from),
+            Self::UnknownPatchValues { labels, .. } => {
+                Some(format!("the values stand for {}", in_backticks(labels)).into())
             }
+            Self::DigestMismatch { .. } => Some(Advice::Naming(&[
+                AdvicePart::Text("if that is intended, extract the patch to a file and pass it with "),
+                AdvicePart::Remedy(Remedy::Patches),
+            ])),
             _ => None,
         }
     }

@@ -1,5 +1,6 @@
 //! Errors of pyhf workspaces: what the schema of pyhf demands beyond JSON.
 
+use ns_core::advice::Advice;
 use ns_core::spec::ModifierKind;
 
 use super::VERSION;
@@ -107,10 +108,17 @@ impl PyhfError {
 
     /// Returns one line of advice, or `None`.
     #[must_use]
-    pub fn hint(&self) -> Option<String> {
+    pub fn advice(&self) -> Option<Advice> {
+        match self {
+            Self::WrongDocument(error) => Some(error.advice()),
+            other => other.text_of_advice().map(Advice::from),
+        }
+    }
+
+    /// Returns advice that is the same in every interface, or `None`.
+    pub(crate) fn text_of_advice(&self) -> Option<String> {
         match self {
             Self::Json(error) => error.hint(),
-            Self::WrongDocument(error) => Some(error.hint().to_owned()),
             Self::UnknownModifier { kind, .. } => {
                 Some(meant_or_known(kind, ModifierKind::ALL.map(ModifierKind::as_str), "the types are"))
             }
@@ -119,7 +127,7 @@ impl PyhfError {
             Self::NotInterpolated { .. } => {
                 Some("`interpolation` and `scale` are for `normsys` and `histosys`".to_owned())
             }
-            Self::ModifierData { .. } | Self::MisnamedLumi { .. } => None,
+            Self::WrongDocument(_) | Self::ModifierData { .. } | Self::MisnamedLumi { .. } => None,
         }
     }
 }

@@ -55,7 +55,7 @@ pub(crate) const VERSION: &str = "1.0.0";
 ///     "version": "1.0.0"}"#;
 /// let error = ns_translate::pyhf::read_workspace(document).unwrap_err();
 /// assert_eq!(error.pointer(), Some("/channels/0/samples/0/modifiers/0/type"));
-/// assert_eq!(error.hint().as_deref(), Some("did you mean `normfactor`?"));
+/// assert_eq!(error.advice(), Some("did you mean `normfactor`?".into()));
 /// ```
 pub fn read_workspace(bytes: &[u8]) -> Result<Workspace, PyhfError> {
     let text = json::decode(bytes)?;

@@ -146,11 +146,13 @@ impl ToyFileError {
                 Some("toys of different versions need not be comparable; make them again with one version".to_owned())
             }
             Self::Differs { .. } => Some("toys can be continued and merged only if all of this agrees".to_owned()),
-            Self::Incomplete { .. } => Some("complete it with `--resume` first".to_owned()),
+            Self::Incomplete { .. } => Some("repeat its command with `--resume` first".to_owned()),
             Self::Cut { .. } | Self::WrongChecksum { .. } => {
                 Some("take a sound copy, or remove the file and make the toys again".to_owned())
             }
-            Self::MissingShards { .. } => Some("make them with `--shard K/N`, or name their files too".to_owned()),
+            Self::MissingShards { .. } => {
+                Some("repeat the command with `--shard K/N` for each, or name their files too".to_owned())
+            }
             _ => None,
         }
     }

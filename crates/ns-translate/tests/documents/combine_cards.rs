@@ -73,7 +73,7 @@ const WHOLE: &str = "imax 1\njmax 1\nkmax *\nbin a\nobservation 5\nbin a a\nproc
 
 fn message(text: &str) -> String {
     let error = read_document(text.as_bytes(), &DocumentSource::Stdin).expect_err(text);
-    let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
+    let hint = error.advice().map(|hint| format!(" ({hint})")).unwrap_or_default();
     full_message(&error) + &hint
 }
 
@@ -142,7 +142,7 @@ fn physics_models_scale_processes() {
     assert_eq!(workspace.channels[0].samples.len(), 1);
     assert_eq!(workspace.measurements[0].poi.as_deref(), Some("mu"));
     let error = read(&options("multiSignalModels", &[])).expect_err("unknown");
-    assert_eq!(error.hint().as_deref(), Some("did you mean `multiSignalModel`?"));
+    assert_eq!(error.advice(), Some("did you mean `multiSignalModel`?".into()));
     assert!(read(&options("floatingXSHiggs", &[])).is_err(), "`S` is not a production");
     let json = br#"{"channels": [], "measurements": []}"#;
     let error = read_with(json, &map).expect_err("no card");

@@ -1,5 +1,6 @@
 //! Broken workspaces with the message, the place and the hint that their reader gets.
 
+use ns_core::advice::Advice;
 use ns_translate::JsonError;
 use ns_translate::pyhf::{PyhfError, read_workspace};
 
@@ -22,6 +23,11 @@ fn broken(old: &str, new: &str) -> PyhfError {
     read_workspace(text.as_bytes()).expect_err(&text)
 }
 
+/// Returns a line of advice as text, empty for none.
+fn said(advice: Option<Advice>) -> String {
+    advice.map_or_else(String::new, |advice| advice.to_string())
+}
+
 /// A text, its replacement, the message, and the hint (empty for none).
 type Case = (&'static str, &'static str, &'static str, &'static str);
 
@@ -29,7 +35,7 @@ fn check(cases: &[Case]) {
     for (old, new, message, hint) in cases {
         let error = broken(old, new);
         assert_eq!(error.to_string(), *message, "`{old}` -> `{new}`");
-        assert_eq!(error.hint().unwrap_or_default(), *hint, "`{old}` -> `{new}`");
+        assert_eq!(said(error.advice()), *hint, "`{old}` -> `{new}`");
     }
 }
 
@@ -280,17 +286,17 @@ fn other_versions_and_other_documents_are_recognised() {
         (
             r#"[{"op": "remove", "path": "/channels/0"}]"#,
             "expected a pyhf workspace, found a JSON patch",
-            "this looks like a JSON patch; pass it with `--patch`, after the workspace it changes",
+            "this looks like a JSON patch; pass it with `patches`, after the workspace it changes",
         ),
         (
             r#"{"metadata": {}, "patches": [], "version": "1.0.0"}"#,
             "expected a pyhf workspace, found a pyhf patch set",
-            "pass it with `--patchset FILE --patch-name NAME`, after the workspace it was made for",
+            "pass it with `patchset`, after the workspace it was made for",
         ),
         (
             r#"{"distributions": [], "metadata": {"hs3_version": "0.2"}}"#,
             "expected a pyhf workspace, found an HS3 document",
-            "name the document in the place of the workspace",
+            "name the document instead of the workspace",
         ),
         (
             r#"{"channels": [], "parameters": []}"#,
@@ -301,7 +307,7 @@ fn other_versions_and_other_documents_are_recognised() {
         ("3", "expected an object, found the number `3` at line 1, column 1", ""),
     ] {
         let error = read_workspace(text.as_bytes()).expect_err(text);
-        assert_eq!((error.to_string().as_str(), error.hint().unwrap_or_default().as_str()), (message, hint));
+        assert_eq!((error.to_string().as_str(), said(error.advice()).as_str()), (message, hint));
     }
 }
 

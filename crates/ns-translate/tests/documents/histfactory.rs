@@ -33,7 +33,8 @@ fn load_in(folder: &Path) -> Result<LoadedWorkspace, ns_translate::DocumentError
 fn refused(contents: &str, measurement: &str) -> String {
     let folder = written(contents, measurement);
     let error = load_in(folder.path()).expect_err("refused");
-    let message = error.hint().map_or_else(|| full_message(&error), |hint| format!("{}; {hint}", full_message(&error)));
+    let message =
+        error.advice().map_or_else(|| full_message(&error), |hint| format!("{}; {hint}", full_message(&error)));
     message.replace(&format!("{}/", folder.path().display()), "")
 }
 
@@ -262,5 +263,5 @@ fn a_channel_in_the_place_of_a_combination_is_explained() {
     let path = testdata().join("channels/stat_default_SR.xml");
     let error = load_document(&LoadRequest::new(DocumentSource::Path(path))).expect_err("a channel");
     assert!(full_message(&error).ends_with("expected an element `Combination`, found `Channel` at line 3, column 1"));
-    assert!(error.hint().expect("a hint").starts_with("this is the file of one channel"));
+    assert!(error.advice().expect("a hint").to_string().starts_with("this is the file of one channel"));
 }

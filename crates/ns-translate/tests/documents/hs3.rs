@@ -100,7 +100,7 @@ fn an_analysis_is_chosen_by_its_name_and_observed_data_come_first() {
     assert!(expected.warnings.is_empty(), "{:?}", expected.warnings);
     let error = read_for(&document(), Some("Search")).expect_err("another name");
     assert_eq!(full_message(&error), "the document has no analysis `Search`");
-    assert_eq!(error.hint().as_deref(), Some("did you mean `search`?"));
+    assert_eq!(error.advice(), Some("did you mean `search`?".into()));
 }
 
 #[test]
@@ -555,7 +555,7 @@ fn the_hint_of_a_list_without_entries_says_that_there_are_none() {
     for (list, said) in [("data", "the document has no data set"), ("domains", "the document has no domain")] {
         for empty in [Value::Null, json!([])] {
             let error = read_for(&with(&format!("/{list}"), empty), Some("search")).map(|_| ()).expect_err(list);
-            assert_eq!(error.hint().as_deref(), Some(said), "{error}");
+            assert_eq!(error.advice(), Some(said.into()), "{error}");
         }
     }
 }

@@ -120,7 +120,7 @@ fn published_patch_sets_apply_by_name() {
 
         request.patchset = Some((folder.join(set), format!("{name}0")));
         let error = load(&request).expect_err("no such patch");
-        let hint = error.hint().unwrap_or_default();
+        let hint = error.advice().expect("a hint").to_string();
         assert!(hint.contains(&format!("`{name}`")), "{hint}");
     }
 }

@@ -46,10 +46,10 @@ fn patches_are_found_by_name_and_by_values() {
 
     let error = set.by_name("hevy").expect_err("a typo");
     assert_eq!(error.to_string(), "the patch set has no patch named `hevy`");
-    assert_eq!(error.hint().as_deref(), Some("it has `heavy`, `light`"));
+    assert_eq!(error.advice(), Some("it has `heavy`, `light`".into()));
     let error = set.by_values(&values(1.5)).expect_err("no such mass");
     assert_eq!(error.to_string(), "the patch set has no patch with the values `1.5`, `x`");
-    assert_eq!(error.hint().as_deref(), Some("the values stand for `mass`, `kind`"));
+    assert_eq!(error.advice(), Some("the values stand for `mass`, `kind`".into()));
 }
 
 #[test]
@@ -156,5 +156,6 @@ fn an_extracted_patch_has_all_that_the_set_has_of_it() {
 fn other_documents_are_recognised() {
     let error = PatchSet::from_bytes(br#"[{"op": "remove", "path": "/a"}]"#).expect_err("a patch");
     assert_eq!(error.to_string(), "expected a pyhf patch set, found a JSON patch");
-    assert_eq!(error.hint().as_deref(), Some("pass a single patch with `--patch FILE`"));
+    let advice = error.advice().expect("advice").to_string();
+    assert_eq!(advice, "pass a single patch with `patches`");
 }

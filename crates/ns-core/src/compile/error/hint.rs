@@ -1,21 +1,35 @@
 //! Advice for errors of compilation, where there is any.
 
 use super::CompileError;
+use crate::advice::{Advice, AdvicePart, Remedy};
+
+/// Advice on a workspace that names a parameter of interest, and has no signal with it.
+const WITHOUT_SIGNAL: Advice = Advice::Naming(&[
+    AdvicePart::Text("a background-only workspace has none: pass "),
+    AdvicePart::Remedy(Remedy::NoPoi),
+    AdvicePart::Text(", or patch a signal in"),
+]);
 
 impl CompileError {
     /// Returns one line of advice, or `None`.
     #[must_use]
-    pub fn hint(&self) -> Option<String> {
+    pub fn advice(&self) -> Option<Advice> {
+        match self {
+            Self::UnknownPoi { similar: None, pointer: Some(_), .. } => Some(WITHOUT_SIGNAL),
+            other => other.text_of_advice().map(Advice::from),
+        }
+    }
+
+    /// Returns advice that is the same in every interface, or `None`.
+    fn text_of_advice(&self) -> Option<String> {
         match self {
             Self::UnknownPoi { similar: Some(similar), .. } => {
                 Some(format!("parameter names are case sensitive; did you mean `{similar}`?"))
             }
-            Self::UnknownPoi { pointer: Some(_), .. } => {
-                Some("a background-only workspace has none: pass `--poi none`, or patch a signal in".to_owned())
-            }
             Self::UnknownPoi { unconstrained, .. } if !unconstrained.is_empty() => {
                 Some(format!("parameters without a constraint are `{}`", unconstrained.join("`, `")))
             }
+            Self::VectorPoi { poi, .. } => Some(format!("name one element, such as `{poi}[0]`")),
             Self::UnknownMeasurement { name, known } => match crate::similar_name(name, known.iter().map(String::as_str)) {
                 Some(similar) => Some(format!("did you mean `{similar}`?")),
                 None => Some(format!("the workspace has `{}`", known.join("`, `"))),

@@ -351,7 +351,7 @@ impl MapProblem {
         let fixed = match self {
             Self::Json(error) => return error.hint(),
             Self::Yaml(error) => return error.hint(),
-            Self::Setting(error) => return error.hint(),
+            Self::Setting(error) => return error.text_of_advice(),
             Self::UnknownWord { word, known } => {
                 return Some(meant_or_known(word, known.iter().copied(), "choose one of"));
             }
