@@ -67,12 +67,19 @@ test: test-rust test-python test-torchless-py test-torch test-web ## run all tes
 # (`node_tests::`) stay ignored.
 HAS_DATA = $(wildcard $(DATA_DIR)/cases.json)
 HAS_TORCHLESS_DATA = $(wildcard $(TORCHLESS_DATA))
-WITH_DATA = --include-ignored --skip many_models --skip hardware:: --skip node_tests::
+WITH_DATA = --include-ignored --skip many_models --skip hardware:: --skip node_tests:: $(if $(HAS_LATEX),,--skip pdflatex_)
+# LaTeX with the packages that tables need.
+HAS_LATEX = $(and $(shell command -v pdflatex),$(shell kpsewhich booktabs.sty 2>/dev/null),$(shell kpsewhich graphicx.sty 2>/dev/null),$(shell kpsewhich siunitx.sty 2>/dev/null))
 test-rust: ## run the Rust tests, a short fuzz run with a fixed number of inputs included
 	$(CARGO) test --workspace --locked --no-fail-fast $(if $(and $(HAS_DATA),$(HAS_TORCHLESS_DATA)),-- $(WITH_DATA))
 ifeq (,$(and $(HAS_DATA),$(HAS_TORCHLESS_DATA)))
 	$(if $(HAS_DATA),$(CARGO) test --workspace --exclude torchless --locked --no-fail-fast -- $(WITH_DATA),@echo "note: tests that need the published likelihoods are ignored: there is no $(DATA_DIR)/cases.json")
 	$(if $(HAS_TORCHLESS_DATA),$(CARGO) test --package torchless --locked -- $(WITH_DATA),@echo "note: tests that need the reference models of torchless are ignored: there is no $(TORCHLESS_DATA)")
+endif
+ifeq (,$(HAS_LATEX))
+	@echo "note: tests that compile tables with LaTeX are ignored: there is no pdflatex with booktabs, graphicx and siunitx"
+else ifeq (,$(HAS_DATA))
+	$(CARGO) test --package nextstat --test nextstat --locked -- --ignored pdflatex_
 endif
 
 test-python: ## build the wheel, install it into a clean .venv, and run the Python tests there
