@@ -36,7 +36,7 @@ edit it.
   for one: `--fix 'JES_*=0'`. A name precedes a pattern.
 - Every result has `provenance`: version, command line, digest of the workspace, measurement, data,
   changed settings, device and seed ([JSON documents](reference/json.md)).
-- `--format` writes a table of a result in the place of JSON, and `nextstat table` that of a stored
+- `--format` writes a table of a result instead of JSON, and `nextstat table` that of a stored
   one: [make tables for papers](how-to/tables.md).
 - Results do not depend on `--threads`, to the bit.
 - `build`, `hepdata`, `plot`, `xml2json` and `contrib` run in the Python package and

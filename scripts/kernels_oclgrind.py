@@ -142,7 +142,7 @@ def is_reported(oclgrind: Oclgrind, module, mutant: Mutant, paths: list[pathlib.
 
 
 def is_good(most: int) -> bool:
-    """Whether so many launches of each kernel are right, and every planted mistake is reported."""
+    """Whether the launches of each kernel are right, and every planted mistake is reported."""
     good = True
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)

@@ -75,7 +75,7 @@ def drivers(arguments, folder: pathlib.Path) -> dict[str, dict[str, str]]:
 
 
 def has_no_races(launches: int) -> bool:
-    """Whether the self-tests and so many launches of each kernel pass under Oclgrind, without a
+    """Whether the self-tests and some launches of each kernel pass under Oclgrind, without a
     report."""
     if not kernels_oclgrind.LIBRARY.exists():
         print("warning: skipped: Oclgrind, which is not installed\nhint: apt-get install oclgrind")

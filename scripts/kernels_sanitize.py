@@ -55,7 +55,7 @@ def kernel_of(path: pathlib.Path) -> str:
 
 
 def choose(module, files, most: int):
-    """The first so many launches of each of the module's kernels; a test launches those of other
+    """The first `most` launches of each of the module's kernels; a test launches those of other
     modules too."""
     seen = collections.Counter()
     text = (module.folder / module.emulated).read_text(encoding="utf-8")

@@ -117,7 +117,7 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def math(source, display, formulas):
-    """A word in the place of a formula, which `on_page_content` replaces: Markdown must not see
+    """A word instead of a formula, which `on_page_content` replaces: Markdown must not see
     it."""
     formulas.append(convert(source.replace("\n", " "), display=display))
     return f"formula{len(formulas) - 1}end"

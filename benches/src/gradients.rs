@@ -34,7 +34,7 @@ pub(crate) struct GradientsArgs {
     /// The name is to be `--only` as a whole
     #[arg(long)]
     exact: bool,
-    /// So many calls of each instead of a budget, for counting instructions:
+    /// A number of calls of each instead of a time budget, for counting instructions:
     /// `valgrind --tool=callgrind`, once with 2 and once with 12, say
     #[arg(long)]
     calls: Option<usize>,

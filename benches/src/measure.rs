@@ -26,7 +26,7 @@ pub(crate) fn repeat(budget: Duration, work: impl FnMut()) -> Times {
     repeat_while(|n| begin.get_or_init(Instant::now).elapsed() < budget && n < 20_000 || n < 3, work)
 }
 
-/// Calls `work` so many times, at least once, and once beforehand.
+/// Calls `work` `calls` times, at least once, and once beforehand.
 pub(crate) fn repeat_times(calls: usize, work: impl FnMut()) -> Times {
     repeat_while(|n| n < calls.max(1), work)
 }

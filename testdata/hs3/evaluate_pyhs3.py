@@ -2,7 +2,7 @@
 
     python testdata/hs3/evaluate_pyhs3.py    # needs pyhs3==0.4.2 from PyPI
 
-A document that pyhs3 refuses has its message in the place of the values.
+A document that pyhs3 refuses has its message instead of the values.
 """
 
 import json

@@ -168,7 +168,7 @@ pub struct Config {
     pub architecture: Architecture,
     /// Width of the residual stream.
     pub hidden: usize,
-    /// Layers.
+    /// The number of layers.
     pub n_layers: usize,
     /// Heads of queries.
     pub n_heads: usize,
@@ -189,7 +189,7 @@ pub struct Config {
     pub rope: Rope,
     /// Sliding windows.
     pub windows: Windows,
-    /// Biases.
+    /// The products that have a bias.
     pub biases: Biases,
     /// Whether the embedding is also the output matrix.
     pub is_tied: bool,

@@ -59,9 +59,9 @@ pub enum Error {
     /// One of several sequences cannot be computed.
     #[error("sequence {index}: {source}")]
     InSequence {
-        /// Which.
+        /// The index of the sequence, counted from 0.
         index: usize,
-        /// Why.
+        /// The error of that part.
         source: Box<Error>,
     },
     /// Nothing to compute.
@@ -226,7 +226,7 @@ pub enum Error {
     InVariation {
         /// Its name.
         name: String,
-        /// Why.
+        /// The error of that part.
         source: Box<Error>,
     },
     /// A setting of the sampler that means nothing.
@@ -301,7 +301,7 @@ pub enum Problem {
     Unsupported {
         /// What kind of thing.
         what: &'static str,
-        /// Which.
+        /// Its name, as found.
         found: String,
     },
     /// A number that makes no sense.

@@ -503,8 +503,8 @@ impl PySession {
         )
     }
 
-    /// Returns upper limits: the observed one for `None`, the one expected so many standard
-    /// deviations from the median for a number.
+    /// Returns upper limits: the observed one for `None`, and for a
+    /// number the one expected that number of standard deviations from the median.
     fn limits<'py>(
         &self,
         py: Python<'py>,

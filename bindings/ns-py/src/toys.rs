@@ -127,7 +127,7 @@ fn fit_toys_model<'py>(
     Ok(document)
 }
 
-/// Returns what a reader should know before using so many fits of toys.
+/// Returns what a reader should know before using the fits of toys.
 #[pyfunction]
 fn toys_warnings(n_toys: u64, n_failed: u64, is_aux_fixed: bool) -> Vec<String> {
     nextstat::toys::warnings(n_toys, n_failed, is_aux_fixed)

@@ -1,4 +1,4 @@
-"""Stored fits in the place of new ones: the command and Python say the same of them."""
+"""Stored fits instead of new ones: the command and Python say the same of them."""
 
 import json
 import pickle

@@ -64,7 +64,7 @@ pub struct CInput {
     pub name: *const c_char,
     /// The type of its numbers.
     pub type_: i32,
-    /// Axes.
+    /// The number of axes.
     pub n_axes: i32,
     /// Their sizes.
     pub shape: *const i64,
@@ -96,11 +96,11 @@ pub struct CRagged {
     pub offsets_type: i32,
     /// One more than there are events.
     pub offsets: *const c_void,
-    /// Events.
+    /// The number of events.
     pub n_events: usize,
     /// The columns.
     pub columns: *const CColumn,
-    /// Columns.
+    /// The number of columns.
     pub n_columns: usize,
 }
 
@@ -136,6 +136,6 @@ pub struct COutput {
     pub data: *const c_void,
     /// Sizes of axes.
     pub shape: [i64; MOST_AXES],
-    /// Axes.
+    /// The number of axes.
     pub n_axes: i32,
 }

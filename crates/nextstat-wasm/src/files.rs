@@ -31,7 +31,7 @@ pub struct FileEntry {
 }
 
 impl Files {
-    /// Adds a file, or the files of an archive (ZIP or tar), in the place of those with the same
+    /// Adds a file, or the files of an archive (ZIP or tar), which replace those with the same
     /// paths, and returns them.
     ///
     /// # Errors

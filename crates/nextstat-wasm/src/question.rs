@@ -102,7 +102,7 @@ pub struct QuestionSettings {
     pub asimov: Option<f64>,
     /// Fixed parameters.
     pub fixed: BTreeMap<String, f64>,
-    /// Ranges in the place of those of the model.
+    /// Ranges instead of those of the model.
     pub bounds: BTreeMap<String, [f64; 2]>,
     /// Channels and bins that fits leave out.
     pub mask: Vec<String>,

@@ -262,7 +262,7 @@ pub enum FitsFileError {
         /// The number of values.
         n_values: usize,
     },
-    /// Records that are not those of fits with so many parameters.
+    /// Records that are not those of fits with this number of parameters.
     #[error("the columns of the file are not those of fits with {n_parameters} parameters")]
     Columns {
         /// The number of parameters.

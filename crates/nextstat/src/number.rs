@@ -49,7 +49,7 @@ pub fn optional(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| significant(value, digits))
 }
 
-/// What is shown in the place of a value whose fit did not converge.
+/// What is shown instead of a value whose fit did not converge.
 pub const NOT_CONVERGED: &str = "did not converge";
 
 /// Formats the best-fit value of a parameter with five digits, or says that there is none because

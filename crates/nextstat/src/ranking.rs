@@ -52,7 +52,7 @@ pub enum RankingGroups {
     /// All of the measurement, which data cards of Combine define; without free members none.
     #[default]
     OfMeasurement,
-    /// These.
+    /// The given groups.
     These(Vec<RankingGroup>),
 }
 

@@ -13,7 +13,7 @@
 //! let background = LoadRequest::new(DocumentSource::Path("../../examples/background.json".into()));
 //! let scanner = Scanner::load(&background, &Default::default(), &Settings::default(), &SignalSlot::default())?;
 //! let mut signals = Signals::default();
-//! // Two signals, with so many events in the four bins of one channel.
+//! // Two signals, and the events of each in the four bins of one channel.
 //! let values = vec![0.0, 2.0, 6.0, 9.0, 0.0, 1.0, 3.0, 4.5];
 //! signals.yields.insert("signal_region".to_owned(), NumberTable { values, n_rows: 2, n_columns: 4 });
 //! let found = scanner.scan(&signals, &SignalScanRequest::default(), ExecutionContext::SINGLE_THREADED)?;

@@ -47,7 +47,7 @@ pub enum StoredFitError {
     Damaged {
         /// The problem.
         problem: Damage,
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
     /// Numbers that are not those of the checksum beside them.

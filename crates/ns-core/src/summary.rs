@@ -13,7 +13,7 @@ pub struct WorkspaceSummary {
     pub summary: WorkspaceCounts,
     /// Channels and their numbers of bins.
     pub channels: Vec<(String, usize)>,
-    /// Samples.
+    /// The names of the samples.
     pub samples: Vec<String>,
     /// Modifiers and their types; of several types, the last by name.
     pub modifiers: BTreeMap<String, ModifierKind>,
@@ -31,7 +31,7 @@ pub struct WorkspaceSummary {
 /// The number of elements of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct WorkspaceCounts {
-    /// Channels.
+    /// The number of channels.
     pub channels: usize,
     /// Bins of all channels.
     pub bins: usize,

@@ -174,7 +174,7 @@ pub enum DeviceError {
     ExternalBuffer {
         /// The address.
         address: u64,
-        /// Why.
+        /// The reason, a clause without a subject.
         problem: &'static str,
     },
     /// A buffer, or an event, of another device.
@@ -242,7 +242,7 @@ impl DeviceError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LaunchLimit {
-    /// Blocks.
+    /// The number of blocks.
     Blocks,
     /// Lanes of a block.
     Lanes,

@@ -253,7 +253,7 @@ fn compare<T: Real>(
     require_close(device, check, &values.download()?, expected, epsilons)
 }
 
-/// Returns an error if a value is off by more than so many epsilons, relative to itself or to 1
+/// Returns an error if a value is off by more than `epsilons` epsilons, relative to itself or to 1
 /// (sines near their zeros).
 fn require_close<T: Real>(
     device: &Device,

@@ -34,7 +34,7 @@ const NUMBERS: &[&str] = &[
     "2",
 ];
 
-/// Texts that are not valid in the place of a number.
+/// Texts that are not valid instead of a number.
 const NOT_NUMBERS: &[&str] = &[
     "1e309",
     "01",

@@ -45,7 +45,7 @@ impl ProfileRise {
 /// How far out the height is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Crossing {
-    /// Here.
+    /// At this distance from the start of the line.
     At(f64),
     /// Nowhere before the line's end, or as far as was searched.
     Open(f64),

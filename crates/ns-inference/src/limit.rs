@@ -149,7 +149,7 @@ fn interpolate(points: &[(f64, f64)], level: f64) -> Root {
     }
 }
 
-/// Values are explored until a limit has cost so many evaluations of a model of [`LARGE`]
+/// Values are explored until a limit has cost this number of evaluations of a model of [`LARGE`]
 /// parameters, in smaller ones, where each costs less, as many more as they are smaller.
 const MOST_EVALUATIONS: usize = 20_000;
 const LARGE: usize = 60;

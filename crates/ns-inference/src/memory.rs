@@ -57,7 +57,7 @@ pub fn require(structure: &CurvatureStructure) -> Result<(), ModelTooLarge> {
     Err(ModelTooLarge { n_params, needed, available: Some(available).filter(|available| *available < needed) })
 }
 
-/// Returns `true` if the system grants so many bytes of addresses, as limits of the process and of
+/// Returns `true` if the system grants `bytes` bytes of addresses, as limits of the process and of
 /// the machine allow.
 fn is_granted(bytes: u64) -> bool {
     let mut trial = Vec::<u8>::new();

@@ -28,13 +28,13 @@ impl ExecutionContext<'_> {
     /// One thread without a monitor.
     pub const SINGLE_THREADED: ExecutionContext<'static> = ExecutionContext::with_threads(NonZeroUsize::MIN);
 
-    /// Returns so many threads, watched by `monitor`.
+    /// Returns a context of `threads` threads, watched by `monitor`.
     #[must_use]
     pub fn new(threads: NonZeroUsize, monitor: &dyn Monitor) -> ExecutionContext<'_> {
         ExecutionContext { threads, monitor, batch_fitter: None }
     }
 
-    /// Returns so many threads without a monitor.
+    /// Returns a context of `threads` threads without a monitor.
     #[must_use]
     pub const fn with_threads(threads: NonZeroUsize) -> ExecutionContext<'static> {
         ExecutionContext { threads, monitor: &NoMonitor, batch_fitter: None }

@@ -9,7 +9,7 @@ use crate::chi_squared::upper_tail;
 /// P(x > 1) of a standard normal variable.
 const TAIL: f64 = 0.158_655_253_931_457_05;
 
-/// Counts above this are so many that the expansion of the quantile in 1/√n is exact to 1e-9 of the
+/// Above this count the expansion of the quantile in 1/√n is exact to 1e-9 of the
 /// interval's width.
 const LARGE: f64 = 1e5;
 

@@ -19,7 +19,7 @@ const SHORTEST: f64 = 1e-9;
 /// the bend of the parameters' effects, about.
 const SHORTEST_IN_LARGE: f64 = 1e-7;
 
-/// In a model of so many parameters the Hessian costs little.
+/// In a model of up to this number of parameters the Hessian costs little.
 const SMALL: usize = 100;
 
 /// The longest step: beyond it the minimum is none that the parabola describes.
@@ -28,7 +28,7 @@ const LONGEST: f64 = 1e-2;
 /// A smaller EDM after a step is rounding, which differs between processors.
 const ROUNDING: f64 = 1e-20;
 
-/// So many steps suffice: each doubles the number of correct digits.
+/// The largest number of steps: each doubles the number of correct digits.
 const MOST_STEPS: usize = 3;
 
 /// Takes the step from `best`, whose Hessian is `hessian`, makes the Hessian again, and goes on
@@ -88,7 +88,7 @@ fn take_step<L: SearchLikelihood + ?Sized>(
 }
 
 /// Writes -H⁻¹`gradient` to `step` (P), and returns its length √(pᵀHp): no parameter moves by more
-/// than so many of its standard deviations.
+/// than this number of its standard deviations.
 fn newton_step(hessian: &mut Hessian, gradient: &[f64], step: &mut [f64]) -> f64 {
     let downhill: Vec<f64> = gradient.iter().zip(&hessian.free).map(|(g, &free)| if free { -g } else { 0.0 }).collect();
     hessian.solve(&downhill, step);

@@ -69,7 +69,7 @@ pub struct ChannelPrediction {
 }
 
 impl ChannelPrediction {
-    /// Returns name and yields of each sample in the model's order, with each group in the place of
+    /// Returns name and yields of each sample in the model's order, with each group instead of
     /// its samples.
     #[must_use]
     pub fn rows(&self) -> Vec<(&str, &Prediction)> {

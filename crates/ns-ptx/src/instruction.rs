@@ -219,14 +219,14 @@ pub enum Operation {
         to: Register,
         from: Operand,
     },
-    /// Cuts a value into halves of so many bits.
+    /// Cuts a value into halves of the given number of bits.
     Unpack {
         low: Register,
         high: Register,
         from: Operand,
         bits: u32,
     },
-    /// Joins halves of so many bits.
+    /// Joins halves of the given number of bits.
     Pack {
         to: Register,
         low: Operand,
@@ -335,7 +335,7 @@ pub struct Guard {
 pub struct Instruction {
     /// What it does.
     pub operation: Operation,
-    /// When.
+    /// The predicate under which it is executed; always if `None`.
     pub guard: Option<Guard>,
     /// Its line in the text, counted from 1.
     pub line: u32,

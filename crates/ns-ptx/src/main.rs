@@ -4,7 +4,7 @@
 //! - `--scratch KERNEL=INDEX`: an argument that the kernel uses for itself, which is not compared.
 //! - `--tolerance KERNEL=VALUE`: the largest difference of a real, relative to the larger of 1 and
 //!   its magnitude; 1e-12 unless given. NaN is equal to NaN.
-//! - `--may-differ KERNEL=COUNT`: so many of its launches may differ, and are reported.
+//! - `--may-differ KERNEL=COUNT`: up to COUNT of its launches may differ, and are reported.
 //! - `--fuse SEED`: with products and sums fused at random.
 //! - `--least-coverage PERCENT`: of the basic blocks of the module.
 //!

@@ -87,7 +87,7 @@ fn vector_element(workspace: &Workspace) -> Option<String> {
 /// The size of a model of quadratic operators.
 #[derive(Debug, Clone, Copy)]
 pub struct OperatorShape {
-    /// Bins.
+    /// The number of bins.
     pub bins: usize,
     /// Coefficients of operators.
     pub operators: usize,

@@ -78,7 +78,7 @@ impl DocumentError {
         }
     }
 
-    /// Returns whether a patch or a patch set was given in the place of a workspace.
+    /// Returns whether a patch or a patch set was given instead of a workspace.
     #[must_use]
     pub fn is_of_patches(&self) -> bool {
         let wrong = match self {

@@ -1,4 +1,4 @@
-//! Files in memory, which documents can be read from in the place of a disk.
+//! Files in memory, which documents can be read from instead of a disk.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -27,7 +27,7 @@ pub struct MemoryFiles {
 }
 
 impl MemoryFiles {
-    /// Puts a file at `path`, in the place of one that is there.
+    /// Puts a file at `path`, and replaces one that is there.
     pub fn insert(&mut self, path: impl AsRef<Path>, bytes: impl Into<Arc<[u8]>>) {
         self.contents.insert(normalized(path.as_ref()), bytes.into());
     }

@@ -17,7 +17,7 @@ pub enum PointsError {
         expected: usize,
         /// The number of coordinates.
         found: usize,
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
 }

@@ -203,7 +203,7 @@ impl DeviceEngine {
         Ok(())
     }
 
-    /// Makes room for the tiles of a pass, and of all later ones of so many tokens.
+    /// Makes room for the tiles of a pass, and of all later ones of up to `n_tokens` tokens.
     fn grow_tiles(&mut self, config: &Config, n_tokens: usize, capacity: usize) -> Result<(), Error> {
         let length = room_of_tiles(heads_of(config), n_tokens, most_seen(config, capacity));
         if self.tiles.len() < length {

@@ -60,8 +60,8 @@ def interval(
     cl : float
         Confidence level.
     tolerance : float
-        Throw toys until the Monte Carlo error of each end is below so many standard deviations of
-        the parameter.
+        Throw toys until the Monte Carlo error of each end is below this number of standard
+        deviations of the parameter.
     max_toys : int
         The largest number of toys.
     aux : ``"fluctuated"`` or ``"fixed"``
@@ -129,7 +129,7 @@ def region(
         Confidence levels of the contours.
     tolerance : float
         Throw toys until the Monte Carlo error of the p-values next to a contour moves it by less
-        than so many standard deviations.
+        than this number of standard deviations.
     max_toys : int
         The largest number of toys.
     aux : ``"fluctuated"`` or ``"fixed"``
@@ -284,7 +284,7 @@ def upper_limit_toys(
         Whether expected limits are wanted, too; they take more toys.
     tolerance : float
         Throw toys until the Monte Carlo error of the observed and of the median expected limit is
-        below so many times the limit; 2.5 and 5 times as much at 1 and 2 standard deviations.
+        below this fraction of the limit; 2.5 and 5 times as much at 1 and 2 standard deviations.
     max_toys : int
         The largest number of toys.
     aux : ``"fluctuated"`` or ``"fixed"``
@@ -350,7 +350,8 @@ def significance_toys(
     Parameters
     ----------
     tolerance : float
-        Throw toys until the Monte Carlo error of the p-value is below so many times the p-value.
+        Throw toys until the Monte Carlo error of the p-value is below this fraction of the
+        p-value.
     max_toys : int
         The largest number of toys.
     importance_sampling : bool

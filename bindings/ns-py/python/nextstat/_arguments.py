@@ -135,7 +135,7 @@ def count(name: str, value: Any, at_least: int = 0) -> int:
 
 
 def toy_range(name: str, value: Any, first: Any = 0) -> tuple[int, int]:
-    """Returns the first number of so many toys, and the number after the last.
+    """Returns the number of the first toy, and the number after the last.
 
     The limits are those of the command.
     """

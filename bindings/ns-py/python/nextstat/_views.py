@@ -18,7 +18,7 @@ _SHOWN = 10
 #: Labels of expected values at -2, -1, 0, +1, +2 standard deviations.
 BAND = ("-2 sigma", "-1 sigma", "expected", "+1 sigma", "+2 sigma")
 
-#: What is shown in the place of a value whose fit did not converge.
+#: What is shown instead of a value whose fit did not converge.
 NOT_CONVERGED = "did not converge"
 
 
@@ -49,7 +49,7 @@ class View:
 
 
 def shown_number(value: Any, digits: int = 6) -> str:
-    """Returns `value` with so many digits; a dash where there is none."""
+    """Returns `value` with `digits` digits; a dash where there is none."""
     return _nextstat.significant(None if value is None else float(value), digits)
 
 

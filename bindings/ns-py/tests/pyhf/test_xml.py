@@ -99,7 +99,7 @@ def test_what_is_written_is_read_again_as_the_same_likelihood(name, tmp_path, ca
         assert_same_likelihood(WORKSPACES[name], after, measurement)
 
 
-#: In a process of its own: pyhf must not be imported where its names are put in the place of.
+#: In a process of its own: pyhf must not be imported where its names are replaced.
 READ_BY_PYHF = "import json, sys; from pyhf import readxml; print(json.dumps(readxml.parse(sys.argv[1], '.')))"
 
 

@@ -93,7 +93,7 @@ pub enum GridMergeError {
         /// The number of shards.
         of: u64,
     },
-    /// One error in the place of every result, for which an undivided run has no document.
+    /// One error instead of every result, for which an undivided run has no document.
     #[error("no patch has a result: {message}")]
     EveryPatch {
         /// The error of every patch.

@@ -107,14 +107,14 @@ pub struct Column {
 /// What the cells of a column are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// Names.
+    /// Text, such as names.
     Text,
-    /// Numbers, shown with so many significant digits, without zeros at their end.
+    /// Numbers, shown with this number of significant digits, without zeros at their end.
     Number(usize),
-    /// Numbers that are uncertainties themselves, such as impacts: shown with so many significant
-    /// digits, zeros at their end included.
+    /// Numbers that are uncertainties themselves, such as impacts: shown with this number of
+    /// significant digits, zeros at their end included.
     Digits(usize),
-    /// Numbers of order 1, shown with so many decimals.
+    /// Numbers of order 1, shown with this number of decimals.
     Fixed(usize),
     /// Values with standard deviations.
     Measured,
@@ -374,7 +374,7 @@ impl Row {
     }
 }
 
-/// Returns `text` with blanks in the place of line breaks and other control characters, and without
+/// Returns `text` with blanks instead of line breaks and other control characters, and without
 /// characters that change the direction of others or cannot be seen.
 fn on_one_line(text: &str) -> String {
     let is_invisible =

@@ -57,7 +57,7 @@ fn exponent_of(number: f64) -> i32 {
     format!("{number:e}").split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0)
 }
 
-/// Formats `number` in units of 10 to the power `exponent` with so many decimals of these units.
+/// Formats `number` in units of 10 to the power `exponent` with `decimals` decimals of these units.
 fn scaled(number: f64, exponent: i32, decimals: i32) -> String {
     // Exact scaling: through the decimal text, not by a product.
     let scaled: f64 = format!("{number:e}")
@@ -73,7 +73,7 @@ fn scaled(number: f64, exponent: i32, decimals: i32) -> String {
     }
 }
 
-/// Formats `number` with so many significant digits, zeros at the end included.
+/// Formats `number` with `digits` significant digits, zeros at the end included.
 pub(super) fn with_digits(number: f64, digits: usize) -> String {
     // The exponent of the rounded number: 0.0996 becomes 0.10.
     let rounded: f64 = format!("{number:.*e}", digits.max(1) - 1).parse().unwrap_or(number);
@@ -86,7 +86,7 @@ pub(super) fn with_digits(number: f64, digits: usize) -> String {
     }
 }
 
-/// Formats `number` with so many decimals; what is rounded to zero has no sign.
+/// Formats `number` with `decimals` decimals; what is rounded to zero has no sign.
 pub(super) fn fixed(number: f64, decimals: usize) -> String {
     without_sign_of_zero(format!("{number:.decimals$}"))
 }

@@ -98,7 +98,7 @@ impl Channel {
     }
 }
 
-/// Returns name and yields of each sample, a group in the place of its samples, then of the total.
+/// Returns name and yields of each sample, a group instead of its samples, then of the total.
 fn parts<'a>(place: &Place<'a>) -> Result<Vec<(String, Place<'a>)>, TableError> {
     let groups = place.get("groups").map_or(Ok(Vec::new()), |groups| groups.items())?;
     let mut members = Vec::with_capacity(groups.len());

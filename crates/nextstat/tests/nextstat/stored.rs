@@ -122,7 +122,7 @@ fn asimov_data_of_a_fit_are_fitted_where_it_ended() {
     }
 }
 
-/// A fit of `a` and `b` with `"key": value` in the place of the sound one.
+/// A fit of `a` and `b` with `"key": value` instead of the sound one.
 fn damaged(key: &str, value: &str) -> String {
     let sound = [
         ("par_names", r#"["a", "b"]"#),

@@ -1,4 +1,4 @@
-//! Arguments of verbs whose results have tables for papers, in the place of JSON.
+//! Arguments of verbs whose results have tables for papers, instead of JSON.
 
 use super::{OutputArgs, write_result, write_text};
 use crate::error::CliError;

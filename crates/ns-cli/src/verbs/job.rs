@@ -53,7 +53,7 @@ Exit codes:
   0  done
   2  bad input or usage; nothing is written";
 
-/// Schedulers.
+/// The batch systems that a job can be written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum SchedulerArg {
     /// An array of jobs, and a job that depends on it

@@ -1,4 +1,4 @@
-//! HistFactory XML in the place of a workspace.
+//! HistFactory XML instead of a workspace.
 
 use std::fs;
 

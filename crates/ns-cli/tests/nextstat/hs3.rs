@@ -1,4 +1,4 @@
-//! HS3: `convert`, and verbs on documents in the place of workspaces.
+//! HS3: `convert`, and verbs on documents instead of workspaces.
 
 use serde_json::Value;
 

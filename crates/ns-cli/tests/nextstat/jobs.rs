@@ -51,7 +51,7 @@ impl Place {
         fs::read(self.folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// Writes a program that the jobs run in the place of the command.
+    /// Writes a program that the jobs run instead of the command.
     fn program(&self, text: &str) -> String {
         let path = self.folder.join("program 1");
         fs::write(&path, format!("#!/bin/sh\n{text}")).expect("a scratch folder");

@@ -1,4 +1,4 @@
-//! Tables in the place of JSON, and of stored results.
+//! Tables instead of JSON, and of stored results.
 
 use std::fs;
 use std::path::Path;

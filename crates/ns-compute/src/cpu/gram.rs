@@ -30,7 +30,7 @@ pub(crate) struct PulledColumn {
 #[derive(Debug, Clone)]
 pub(crate) struct GramMatrix {
     n_global: usize,
-    /// Only so many columns are multiplied; the others were added to these.
+    /// The number of columns that are multiplied; the others were added to these.
     n_multiplied: usize,
     pulled: Vec<PulledColumn>,
     n_rows: usize,

@@ -22,7 +22,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Adding one element of a matrix in its place costs as much as so many elements of a product.
+/// The cost of adding one element of a matrix in its place, in elements of a product.
 const SCATTERED: usize = 8;
 
 /// Bins are padded to a multiple of this.

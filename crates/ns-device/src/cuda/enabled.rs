@@ -240,7 +240,7 @@ impl Driver for Cuda {
             Option_::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
             Option_::CU_JIT_LOG_VERBOSE,
         ];
-        // Numbers are passed in the place of pointers.
+        // Numbers are passed where the interface has pointers.
         let mut values: [*mut c_void; 5] = [
             log.as_mut_ptr().cast(),
             LOG_BYTES as *mut c_void,

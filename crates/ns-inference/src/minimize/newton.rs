@@ -21,7 +21,7 @@ const CHORD_GAIN: f64 = 0.2;
 /// steps.
 const RESUMED_GAIN: f64 = 1e-2;
 
-/// Resumed minimisations are so much tighter.
+/// The factor by which resumed minimisations are tighter.
 const TIGHTER: f64 = 1e-4;
 
 /// The exact Hessian is also used where a step lowered -ln L by what it promised to within this
@@ -37,7 +37,7 @@ const LEAST_DAMPING: f64 = 1e-9;
 /// A distance below this one is convergence if rounding lets no step shrink it further.
 const SMALL_EDM: f64 = 1e-9;
 
-/// So many distances in a row that did not halve mean that rounding decides.
+/// The number of distances in a row that did not halve from which rounding decides.
 const PATIENCE: usize = 3;
 
 /// A matrix that needs no more damping than this is singular to rounding, and not indefinite.

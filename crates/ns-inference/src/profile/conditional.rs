@@ -20,9 +20,9 @@ use crate::minimize::Minimum;
 use crate::search::{FoundBy, MetMinima, SearchBreadth, is_below_free};
 use ns_core::SearchLikelihood;
 
-/// So many conditional fits of a profiler have random starts of their own if those are asked for,
-/// and starts near minima with large pulls; in models that do not explore widely only these are
-/// explored in full. Later ones start from the basins that these found.
+/// The number of conditional fits of a profiler that have random starts of their own if those are
+/// asked for, and starts near minima with large pulls. In models that do not explore widely, no
+/// later fits are explored in full. Later ones start from the basins that these fits found.
 const FULLY_SEARCHED: usize = 2;
 
 /// Fits also start where other branches are: at conditional minima for values this many times as

@@ -34,7 +34,7 @@ pub(super) const THOROUGH: usize = 8_000;
 /// In large models only suspects with this bend or more are screened, and warned of.
 const BENT_IN_LARGE: f64 = 1.0;
 
-/// In models of up to so many parameters weak suspects are moved too, in larger ones strong
+/// In models of up to this number of parameters weak suspects are moved too, in larger ones strong
 /// suspects.
 pub(super) const MIDDLE: usize = 60;
 
@@ -44,9 +44,9 @@ const MOST_MOVED: usize = 12;
 /// The largest number of parameters that a warning names.
 const NAMED: usize = 5;
 
-/// Exploring a model of [`MIDDLE`] parameters or more ends after so many evaluations, which is a
-/// hundred fits or more. Smaller ones, whose evaluations cost less, have more by the square of how
-/// much smaller they are.
+/// Exploring a model of [`MIDDLE`] parameters or more ends after this number of evaluations, which
+/// is a hundred fits or more. Smaller ones, whose evaluations cost less, have more by the square of
+/// how much smaller they are.
 const MOST_EVALUATIONS: usize = 3_000;
 
 /// The same for a small model, where every suspect is moved.

@@ -30,8 +30,8 @@ const PAIR_MOVED_TO: [f64; 2] = [-1.0, 1.0];
 /// Where parameters of formulas are moved to, as parts of their ranges.
 const RANGE: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
-/// A template that becomes negative within so many standard deviations makes its scale factor a
-/// suspect.
+/// A template that becomes negative within this number of standard deviations makes its scale
+/// factor a suspect.
 const REVERSED: f64 = 3.0;
 
 /// The largest number of pairs.

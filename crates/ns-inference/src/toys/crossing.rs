@@ -14,8 +14,8 @@ use ns_core::poisson::half_deviance;
 /// The number of iterations of a probit fit, each of which is a weighted linear one.
 const ITERATIONS: usize = 12;
 
-/// An estimate is significantly on one side of the level if it is so many standard deviations away;
-/// and where the crossing is only bracketed.
+/// An estimate is significantly on one side of the level if it is this number of standard
+/// deviations away; and where the crossing is only bracketed.
 const SIGNIFICANT: f64 = 4.0;
 const SIGNIFICANT_IN_BRACKET: f64 = 2.5;
 
@@ -25,14 +25,14 @@ const WINDOW: f64 = 3.0;
 /// By how much the distance between new places changes at most from one round to the next.
 const SHRINK: f64 = 0.25;
 
-/// The largest distance of the two neighbours of a crossing, over which the probit changes by about
-/// so much.
+/// The largest distance of the two neighbours of a crossing, as the change of the probit between
+/// them.
 const NEIGHBOURS: f64 = 1.0;
 
 /// The largest number of new trials in a round, relative to those in the window.
 const GROWTH: f64 = 0.5;
 
-/// A fit is that of a step where it falls so many times more steeply than expected.
+/// A fit is that of a step where it falls more steeply than expected by this factor.
 const STEEP: f64 = 4.0;
 
 /// The probability that was estimated at one place.
@@ -59,7 +59,7 @@ impl Estimate {
         self.side_by(level, SIGNIFICANT)
     }
 
-    /// Returns the same, significant at so many standard deviations.
+    /// Returns the same, significant at the given number of standard deviations.
     pub(super) fn side_by(&self, level: f64, significance: f64) -> Option<bool> {
         let above = self.above(level);
         (above.abs() >= significance).then_some(above > 0.0)

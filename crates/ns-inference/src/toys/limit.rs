@@ -25,7 +25,7 @@ use serde::Serialize;
 /// The first values, in units of the asymptotic limit.
 const FIRST: [f64; 3] = [0.8, 1.0, 1.25];
 
-/// A limit by toys is at most so many times the asymptotic one.
+/// The largest ratio of a limit by toys to the asymptotic one.
 const FARTHEST: f64 = 5.0;
 
 /// The expected number of extreme toys of the tested hypothesis in the first round at a value.

@@ -26,7 +26,7 @@ const FAR: f64 = 0.1;
 const FIRST_TOYS: f64 = 10.0;
 const LEAST_TOYS: f64 = 100.0;
 
-/// A point is on one side of a contour if its p-value is so many standard deviations away.
+/// A point is on one side of a contour if its p-value is this number of standard deviations away.
 const SIGNIFICANT: f64 = 2.5;
 
 /// Which region is wanted.

@@ -171,7 +171,7 @@ pub enum CardProblem {
     Unsupported {
         /// The kind as written.
         kind: String,
-        /// Why.
+        /// The reason.
         reason: &'static str,
     },
     /// A kind of uncertainty that there is not.
@@ -330,7 +330,7 @@ pub enum CardProblem {
     Edit {
         /// The edit.
         edit: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// Cards that cannot be joined.

@@ -44,7 +44,7 @@ struct LogNormalFactor {
     at: Ends<f64>,
 }
 
-/// What `gmN` has in the place of the rate.
+/// What `gmN` has instead of the rate.
 #[derive(Clone, Copy)]
 struct Sideband {
     /// Its events.

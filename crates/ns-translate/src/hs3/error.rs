@@ -19,7 +19,7 @@ pub enum Hs3Error {
     Version {
         /// As written.
         found: String,
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
     /// Content that models do not have here.
@@ -29,7 +29,7 @@ pub enum Hs3Error {
         what: &'static str,
         /// Its name or type.
         name: String,
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
     /// A name that nothing has.
@@ -41,7 +41,7 @@ pub enum Hs3Error {
         name: String,
         /// The names that there are.
         known: Vec<String>,
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
     /// A name that two entries of a list have.
@@ -61,7 +61,7 @@ pub enum Hs3Error {
         expected: usize,
         /// The length found.
         found: usize,
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
     /// A name whose value is needed and is in no parameter point.
@@ -79,7 +79,7 @@ pub enum Hs3Error {
         name: String,
         /// The parameter in backticks, or `a parameter`.
         parameter: String,
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
     /// Two different constraint terms of one parameter.

@@ -17,15 +17,15 @@ pub enum JsonError {
     Syntax {
         /// The violated rule.
         problem: SyntaxProblem,
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
-    /// `NaN` or an infinity in the place of a number.
+    /// `NaN` or an infinity instead of a number.
     #[error("`{literal}` is not a JSON number, {place}")]
     NotFinite {
         /// As written.
         literal: String,
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
     /// A number beyond the range of doubles.
@@ -33,7 +33,7 @@ pub enum JsonError {
     NumberOutOfRange {
         /// As written, shortened.
         number: String,
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
     /// A value of another type.
@@ -43,7 +43,7 @@ pub enum JsonError {
         expected: &'static str,
         /// The value there.
         found: FoundValue,
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
     /// A key that the object must not have.
@@ -53,7 +53,7 @@ pub enum JsonError {
         key: String,
         /// The keys that it may have.
         known: &'static [&'static str],
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
     /// A key that an object has twice.
@@ -75,7 +75,7 @@ pub enum JsonError {
     /// A list or an object without an entry where one is required.
     #[error("expected at least one entry, found none {place}")]
     Empty {
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
     /// A list of another length.
@@ -85,7 +85,7 @@ pub enum JsonError {
         expected: usize,
         /// The length found.
         found: usize,
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
     /// A name that a list has twice.
@@ -103,7 +103,7 @@ pub enum JsonError {
         text: String,
         /// The expected form.
         expected: &'static str,
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
 }

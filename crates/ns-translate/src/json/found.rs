@@ -1,4 +1,4 @@
-//! Names a value that a document has in the place of another, for messages.
+//! Describes the value that a document has instead of the expected one, for messages.
 
 use std::fmt;
 

@@ -24,7 +24,7 @@ pub enum PatchError {
     UnknownOperation {
         /// As written.
         op: String,
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
     /// An operation that does not fit the document.

@@ -57,7 +57,7 @@ pub enum PatchSetError {
         expected: usize,
         /// The number of values.
         found: usize,
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
     /// A patch name that the set does not have.

@@ -26,7 +26,7 @@ pub enum PyhfError {
         kind: ModifierKind,
         /// The value there.
         found: FoundValue,
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
     /// A modifier type that HistFactory does not have.
@@ -34,7 +34,7 @@ pub enum PyhfError {
     UnknownModifier {
         /// As written.
         kind: String,
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
     /// A lumi modifier with another name than `lumi`.
@@ -42,7 +42,7 @@ pub enum PyhfError {
     MisnamedLumi {
         /// Its name.
         name: String,
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
     /// A word that the key cannot have.
@@ -52,7 +52,7 @@ pub enum PyhfError {
         word: String,
         /// The words that are known.
         known: &'static [&'static str],
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
     /// A rule or a scale for a modifier that has no template at ±1σ.
@@ -60,7 +60,7 @@ pub enum PyhfError {
     NotInterpolated {
         /// The modifier's type.
         kind: ModifierKind,
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
     /// A schema version other than 1.0.0.
@@ -68,7 +68,7 @@ pub enum PyhfError {
     UnsupportedVersion {
         /// As written.
         found: String,
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
 }

@@ -101,7 +101,7 @@ impl<'de, F: Form + Deserialize<'de>> Visitor<'de> for ListVisitor<F> {
     }
 }
 
-/// Lists of so many numbers give back what was allocated beyond their end.
+/// Lists of at least this many numbers give back what was allocated beyond their end.
 const MANY: usize = 512;
 
 /// Reads a list of at least one number.

@@ -99,7 +99,7 @@ pub enum WorkspaceError {
         part: WorkspacePart,
         /// Its name.
         name: String,
-        /// Where.
+        /// The part of the document that has the name.
         scope: NameScope,
     },
     /// Items of the same name that differ.
@@ -109,7 +109,7 @@ pub enum WorkspaceError {
         part: WorkspacePart,
         /// Its name.
         name: String,
-        /// Where.
+        /// The first difference.
         difference: Box<WorkspaceDifference>,
     },
     /// Merged channels, although no name may be in both workspaces.

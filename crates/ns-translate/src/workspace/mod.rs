@@ -167,13 +167,13 @@ impl Serialize for Setting {
 /// The numbers of items of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkspaceCounts {
-    /// Channels.
+    /// The number of channels.
     pub channels: usize,
     /// Samples, counted in each channel.
     pub samples: usize,
     /// Modifiers, counted in each sample.
     pub modifiers: usize,
-    /// Measurements.
+    /// The number of measurements.
     pub measurements: usize,
 }
 

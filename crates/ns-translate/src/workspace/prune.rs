@@ -19,7 +19,7 @@ pub struct PruneRequest {
     pub modifiers: Vec<String>,
     /// Modifiers of these types, in every sample.
     pub modifier_types: Vec<ModifierKind>,
-    /// Measurements.
+    /// The names of the measurements.
     pub measurements: Vec<String>,
 }
 

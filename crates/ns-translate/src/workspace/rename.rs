@@ -26,7 +26,7 @@ pub struct RenameRequest {
     /// Modifiers, in every sample, with parameters of interest, the settings of measurements for
     /// their parameters, and the names in formulas.
     pub modifiers: Vec<NewName>,
-    /// Measurements.
+    /// New names of measurements.
     pub measurements: Vec<NewName>,
 }
 

@@ -15,7 +15,7 @@ pub enum XmlError {
     Syntax {
         /// The violated rule.
         problem: String,
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
     /// An element that has no end.
@@ -29,13 +29,13 @@ pub enum XmlError {
     /// Text before or after the element that a document consists of.
     #[error("expected an element, found text {place}")]
     Outside {
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
     /// A second element on the top level.
     #[error("expected one element on the top level, found a second one {place}")]
     SecondRoot {
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
     /// An entity that XML does not define.
@@ -43,13 +43,13 @@ pub enum XmlError {
     Entity {
         /// Its name.
         name: String,
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
     /// Elements nested beyond the limit.
     #[error("elements are nested deeper than {DEPTH_LIMIT} levels {place}")]
     Depth {
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
 }

@@ -17,7 +17,7 @@ pub enum YamlError {
     Syntax {
         /// The violated rule, as the parser words it.
         problem: String,
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
     /// YAML that is not read here.
@@ -25,7 +25,7 @@ pub enum YamlError {
     Refused {
         /// What it is.
         feature: YamlFeature,
-        /// Where.
+        /// The place in the document.
         place: DocumentPlace,
     },
 }

@@ -70,7 +70,7 @@ fn halves_are_read_exactly() {
     }
 }
 
-/// A folder of `small` with a context of so many positions.
+/// A folder of `small` with a context of `context` positions.
 fn write_long(small: &RandomModel, name: &str, context: usize) -> PathBuf {
     let path = small.write_folder(name, true, 1);
     let mut config = json(&path.join("config.json"));
@@ -195,7 +195,7 @@ fn a_token_costs_one_copy_there_and_one_back_and_no_work_of_the_cpu() {
     assert_eq!((counters.passes, counters.device_passes - before_engine.device_passes), (0, 10));
 }
 
-/// An emulated device with so much memory.
+/// An emulated device with the given memory.
 fn with_memory(memory_bytes: u64) -> Device {
     let emulation = EmulationOptions { memory_bytes, ..EmulationOptions::default() };
     let options = OpenOptions { precision: Some(Precision::Single), emulation, ..OpenOptions::default() };

@@ -301,7 +301,7 @@ export class Controller {
     this.store.set({ awaited: null, notice: otherThanWanted(digest, wanted) });
   }
 
-  // Runs a step of opening, in the place of one that is under way; what fails is told, and the
+  // Runs a step of opening, instead of one that is under way; what fails is told, and the
   // former model stays.
   private async attempt(what: string, step: (signal: AbortSignal) => Promise<void>): Promise<void> {
     this.loading.abort();

@@ -3,7 +3,7 @@
 import type { PoiOfFit, Report } from "../../documents";
 import { type Maybe, isNumber } from "../../numbers/format";
 
-// The range reaches so many standard deviations to each side.
+// Standard deviations that the range reaches to each side.
 const REACH = 4;
 
 // About how many steps the slider has.

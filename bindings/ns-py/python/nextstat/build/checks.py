@@ -172,7 +172,7 @@ def _rates_of_factors(up, down):
 
 
 def _large_rates(config):
-    """Changes by a factor above two, in the place of which a factor may be meant."""
+    """Changes by a factor above two, where a factor may be meant."""
     for systematic in config.systematics:
         for side in (systematic.up, systematic.down):
             if side.normalization is not None and side.normalization >= 1.0:

@@ -154,7 +154,7 @@ class Borrowed:
         if self._is_own:
             broken.shutdown(wait=False, cancel_futures=True)
         if _is_reusable(broken):
-            # loky's own function for a new pool in the place of a broken one, which it keeps.
+            # loky's own function for a new pool that replaces a broken one, which it keeps.
             self._executor, _ = type(broken).get_reusable_executor(max_workers=self.size)
             return
         found = {key: getattr(broken, f"_{key}", None) for key in ("mp_context", "initializer", "initargs")}

@@ -200,7 +200,7 @@ def _yields(channels: Sequence[Mapping[str, Any]], document: Mapping[str, Any], 
 
 
 def _parts(prediction: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Returns name and yields of the total, then of each sample, a group in the place of its
+    """Returns name and yields of the total, then of each sample, a group instead of its
     samples.
     """
     groups = prediction.get("groups") or []

@@ -257,8 +257,8 @@ class StyledFigure(Figure):
 
 
 def new_figure(width: float, height: float, **panels: Any) -> tuple[Figure, Any]:
-    """Returns a figure of so many inches for text of the usual size, and its axes, as
-    `pyplot.subplots` makes them of the other arguments.
+    """Returns a figure of `width` by `height` inches for text of the usual size, and its axes,
+    as `pyplot.subplots` makes them of the other arguments.
     """
     scale = matplotlib.rcParams["font.size"] / TEXT
     options = {"figsize": (scale * width, scale * height), "layout": "constrained"}
@@ -266,7 +266,7 @@ def new_figure(width: float, height: float, **panels: Any) -> tuple[Figure, Any]
 
 
 def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
-    """Returns `ax`, or the axes of a new figure of so many inches."""
+    """Returns `ax`, or the axes of a new figure of `width` by `height` inches."""
     return new_figure(width, height)[1] if ax is None else axes_of(ax)
 
 

@@ -71,7 +71,7 @@ def scan(
 
 
 def _numbers(values: Any) -> Any:
-    """Returns lists with NaN in the place of what is not a number."""
+    """Returns lists with NaN instead of what is not a number."""
     if isinstance(values, (list, tuple)):
         return [_numbers(value) for value in values]
     return numpy.nan if values is None else values

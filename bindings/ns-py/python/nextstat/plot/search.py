@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # The colours of what is expected: the median, and one standard deviation.
 _MEDIAN, _ONE_SIGMA = "#5790fc", "#bcd2fe"
 
-# The axis shows at least so many standard deviations, and no p-values below this.
+# The axis shows at least this number of standard deviations, and no p-values below this.
 _DEVIATIONS, _LOWEST = 3, 1e-200
 
 # Lines at more standard deviations than this have no room.

@@ -1,4 +1,4 @@
-"""Puts these modules in the place of pyhf's, for programs that import pyhf themselves.
+"""Replaces pyhf's modules by these, for programs that import pyhf themselves.
 
 >>> import nextstat.pyhf.alias
 >>> nextstat.pyhf.alias.install()

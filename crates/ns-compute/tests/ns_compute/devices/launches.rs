@@ -16,7 +16,8 @@ fn everything(device: &Device, model: &Model, n: usize) -> Vec<u64> {
     bits(&with_lanes(device, model, n, None))
 }
 
-/// The same with blocks of so many lanes: -ln L and its gradient come first.
+/// The same with blocks of `lanes` lanes (the default if `None`): -ln L and its gradient come
+/// first.
 fn with_lanes(device: &Device, model: &Model, n: usize, lanes: Option<u32>) -> Vec<f64> {
     let mut random = Random::new(17);
     let (points, each) = (points(model, &mut random, n), data_sets(model, &mut random, n));

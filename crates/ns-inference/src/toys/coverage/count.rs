@@ -11,7 +11,7 @@ use serde::Serialize;
 /// The confidence level of Clopper-Pearson intervals of a coverage.
 const BOUNDS_CL: f64 = 0.95;
 
-/// A coverage is known to so many standard errors.
+/// The number of standard errors to which a coverage is known.
 const STANDARD_ERRORS: f64 = 2.0;
 
 /// What a coverage says of intervals.

@@ -33,7 +33,7 @@ pub(super) enum Decision {
     Failed,
     /// Inner toys have to decide it.
     Open(Box<OpenToy>),
-    /// It was decided by this estimate after so many inner toys, but not significantly.
+    /// It was decided by this estimate after the given number of inner toys, but not significantly.
     Undecided { covers: bool },
 }
 

@@ -19,7 +19,7 @@ use ns_core::DataLikelihood;
 /// The number of inner toys in the first round.
 const FIRST: u64 = 16;
 
-/// A toy is decided if its fraction is so many standard deviations from 1 - CL.
+/// A toy is decided if its fraction is this number of standard deviations from 1 - CL.
 const SIGNIFICANT: f64 = 3.0;
 
 /// Throws inner toys.

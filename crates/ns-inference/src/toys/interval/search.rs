@@ -23,8 +23,8 @@ const OUTWARDS: f64 = 1.25;
 const MOST_OUTWARDS: usize = 16;
 
 /// Beyond the values that toys exclude, t_μ of the data is computed at distances in this ratio, up
-/// to so many times the distance to the asymptotic end. Where √t_μ is within this of the asymptotic
-/// height, toys are thrown, too.
+/// to this multiple of the distance to the asymptotic end. Where √t_μ is within this of the
+/// asymptotic height, toys are thrown, too.
 const FAR_RATIO: f64 = 1.15;
 const FARTHEST: f64 = 20.0;
 const NEARLY: f64 = 0.5;

@@ -113,7 +113,7 @@ fn statistics_of_a_batch_match_fits_on_the_host() {
     assert_statistics_match_the_host(GENTLE, 0..30);
 }
 
-/// With so many systematics, the host does not minimise from every reflected point.
+/// With 40 systematics, the host does not minimise from every reflected point.
 #[test]
 fn statistics_of_a_batch_of_large_models_match_fits_on_the_host() {
     assert_statistics_match_the_host(Shape { systematics: 40, ..GENTLE }, 0..10);

@@ -138,7 +138,7 @@ pub enum MapProblem {
         part: WorkspacePart,
         /// Its name.
         name: String,
-        /// Where.
+        /// The part of the document that has the name.
         scope: NameScope,
     },
     /// A channel that two workspaces have.

@@ -279,8 +279,8 @@ class MinuitView:
         Parameters
         ----------
         cl : float, optional
-            A probability below 1, or else the probability within so many standard deviations of one
-            parameter; 0.68 if not given.
+            A probability below 1, or else the probability within that number of standard deviations
+            of one parameter; 0.68 if not given.
         size : int
             Number of points, each on a ray from the minimum. Where a ray leaves the limits before
             the level is reached, the contour follows the limits.

@@ -43,7 +43,7 @@ numpy_backend = _numpy_backend
 
 class _Tensor(ModuleType):
     def __setattr__(self, name, value):
-        # An import of the module `numpy_backend` would put it in the place of the class, which pyhf
+        # An import of the module `numpy_backend` would replace the class by it, which pyhf
         # has here.
         if not (name == "numpy_backend" and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
