@@ -1,5 +1,5 @@
-//! Tells kinds of documents apart, so that each is read by its reader, and a document of the wrong kind
-//! is named.
+//! Tells kinds of documents apart, so that each is read by its reader, and a document of the wrong
+//! kind is named.
 //!
 //! A kind is recognised twice: from the first keys of the bytes, which is quick and selects a
 //! reader, and from all keys of a tree, which is exact and explains why a reader failed. Which
