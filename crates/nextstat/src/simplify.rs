@@ -63,6 +63,8 @@ pub struct Simplified {
     pub yields: SimplifiedYields,
     /// The signal in each bin at a strength of 1 (K); `None` for a background alone.
     pub signal: Option<Vec<f64>>,
+    /// The patches of the set whose background it is; `None` without a patch set.
+    pub n_patches: Option<usize>,
     /// How its results compare with those of the full model, if that was asked for.
     pub comparison: Option<SimplifiedComparison>,
     /// What to know before using it.
@@ -98,7 +100,17 @@ impl Simplified {
         let moments = background.moments()?;
         let yields = SimplifiedYields::of(&moments, form);
         let warnings = warnings(&background, &yields);
-        Ok(Self { form, moments, yields, signal: None, comparison: None, warnings, background, provenance })
+        Ok(Self {
+            form,
+            moments,
+            yields,
+            signal: None,
+            n_patches: None,
+            comparison: None,
+            warnings,
+            background,
+            provenance,
+        })
     }
 
     /// Returns the simplified workspace, with a sample `signal` if the model has a signal.
@@ -123,6 +135,7 @@ impl Simplified {
             "covariance": rows,
             "form": self.form.name(),
             "measurement": self.provenance.get("measurement"),
+            "n_patches": self.n_patches,
             "n_variables": self.yields.n_variables,
             "provenance": self.provenance,
             "warnings": self.warnings,
@@ -178,6 +191,7 @@ impl SignalGrid {
         let background = Background::fit(&model, request.settings, &simplify.channels)?;
         let provenance = background.analysis().provenance_of(self.workspace_provenance());
         let mut found = Simplified::new(background, simplify.form, self.with_patchset(Some(&provenance)))?;
+        found.n_patches = Some(self.set().patches().len());
         if simplify.compare {
             found.comparison = Some(SimplifiedComparison::of_grid(&found, self, request, execution));
         }

@@ -26,8 +26,8 @@ pub(crate) struct SimplifyArgs {
     #[command(flatten)]
     setup: SetupArgs,
 
-    /// Simplify a channel, or all whose names match a pattern (`SR*`); repeatable. The background is
-    /// fitted to the others
+    /// Simplify a channel, or all whose names match a pattern (`SR*`); repeatable. The background
+    /// is fitted to the others
     #[arg(short, long, value_name = "NAME", required = true)]
     channel: Vec<String>,
 

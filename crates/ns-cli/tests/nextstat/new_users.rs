@@ -56,6 +56,7 @@ fn each_usual_question_has_a_verb() {
         "inspect",
         "check",
         "combine",
+        "simplify",
         "prune",
         "rename",
         "decorrelate",

@@ -80,6 +80,11 @@ const MISTAKES: &[Mistake] = &[
     ("search background.json --patchset signals.json --toys 0", 2, &["--toys"]),
     ("search background.json --patchset signals.json --fix Mu=0", 2, &["`Mu`", "did you mean `mu`"]),
     ("signal-scan background.json", 2, &["--signals <FILE>"]),
+    ("simplify shapes.json", 2, &["--channel <NAME>"]),
+    ("simplify shapes.json --channel signal", 2, &["`--channel`", "did you mean `signal_region`"]),
+    ("simplify shapes.json --channel signal_region", 2, &["determines `norm_ttbar`", "or fix it"]),
+    ("simplify shapes.json --channel SR[0]", 2, &["`--channel`"]),
+    ("simplify shapes.json --channel signal_region --form quadratic", 2, &["third-moments"]),
     ("signal-scan background.json --signals simple.json", 2, &["in `simple.json`", "expected a list", "/channels/0"]),
     (
         "signal-scan background.json --signals points.json",

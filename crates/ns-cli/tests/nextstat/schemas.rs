@@ -130,6 +130,7 @@ const OPTIONAL: &[(&str, &[&str])] = &[
     ("", &["Z_obs", "p0_obs", "p0_obs_error", "Z_exp", "p0_exp", "p0_exp_errors"]),
     ("", &["shard"]),
     ("/shard/question", &["grid", "level", "mu"]),
+    ("/comparison/signals/0", &["patch", "values"]),
     ("/toys/0", &["poi_uncertainty"]),
     ("/data_sets/0", &["uncertainties"]),
     ("/points/0", &["not_finite"]),
@@ -240,6 +241,13 @@ fn documents() -> Vec<(String, Value)> {
     let combine = ["combine", "simple.json", "shapes.json", "-o", &both, "--report", &report];
     assert_eq!(examples(&combine).code, Some(0), "{}", examples(&combine).stderr);
     found.push(("combine".to_owned(), serde_json::from_slice(&scratch.read("report.json")).expect("JSON")));
+    let grid: &[&str] = &["background.json", "--patchset", "signals.json", "--compare"];
+    for arguments in [&["shapes.json"][..], &["shapes.json", "--compare"], grid] {
+        let rest = ["-c", "signal_region", "--fix", "norm_ttbar=1", "-o", &both, "--report", &report];
+        let simplify = [&["simplify"], arguments, &rest].concat();
+        assert_eq!(examples(&simplify).code, Some(0), "{}", examples(&simplify).stderr);
+        found.push(("simplify".to_owned(), serde_json::from_slice(&scratch.read("report.json")).expect("JSON")));
+    }
     let grid = examples(&["hypotest", "background.json", "--patchset", "plane.json", "--every-patch"]);
     for change in [false, true] {
         let mut grid = grid.document();
