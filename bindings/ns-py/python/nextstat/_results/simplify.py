@@ -22,6 +22,8 @@ class SimplifiedModel(Result):
     workspace : dict
         The simplified workspace, as `model_of` takes it.
     measurement : str or None
+    n_patches : int or None
+        The patches of the set whose background it is; None without a patch set.
     form : str
         ``"linear"`` or ``"third_moments"``.
     n_variables : int
@@ -41,6 +43,7 @@ class SimplifiedModel(Result):
     _schema = "simplify"
     workspace: Mapping[str, Any]
     measurement: str | None
+    n_patches: int | None
     form: str
     n_variables: int
     channels: tuple[Mapping[str, Any], ...]
