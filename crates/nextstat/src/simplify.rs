@@ -29,6 +29,7 @@ pub use comparison::{ComparedTest, ComparedTests, SimplifiedComparison};
 pub use ns_inference::simplified::SimplifiedForm;
 
 use crate::document::headed;
+use crate::error::{NeedsPoi, Setting, SettingsError};
 use crate::patchsets::{GridRequest, SignalGrid};
 use crate::{Analysis, CompiledModel, Error};
 use background::Background;
@@ -209,16 +210,29 @@ impl SignalGrid {
                 }
             }
         }
-        Err(first_error.unwrap_or(crate::error::SimplifyError::NoChannel.into()))
+        let no_signal = || SettingsError::NoPoi(NeedsPoi::Setting(Setting::Channel)).into();
+        Err(first_error.unwrap_or_else(no_signal))
     }
 }
 
 /// Returns what to know of the simplified `yields`.
 fn warnings(background: &Background, yields: &SimplifiedYields) -> Vec<String> {
-    let mut warnings = Vec::new();
+    let mut warnings = background.warnings.clone();
+    let places = |bins: &[usize]| {
+        let places: Vec<String> = bins.iter().map(|&bin| background.place(bin)).collect();
+        places.join(", ")
+    };
+    let mean = |bin: usize| yields.constants[bin] + yields.quadratic[bin];
+    let negative: Vec<usize> = (0..yields.constants.len()).filter(|&bin| mean(bin) < 0.0).collect();
+    if !negative.is_empty() {
+        warnings.push(format!(
+            "the mean yields of {} are negative: the background is far from quadratic, and the linear form fits better",
+            places(&negative)
+        ));
+    }
     if !yields.too_skewed.is_empty() {
-        let places: Vec<String> = yields.too_skewed.iter().map(|&bin| background.place(bin)).collect();
-        warnings.push(format!("no quadratic yield is as skewed as those of {}: they are linear", places.join(", ")));
+        let bins = places(&yields.too_skewed);
+        warnings.push(format!("no quadratic yield is as skewed as those of {bins}: they are linear"));
     }
     if yields.largest_deviation > DEVIATES {
         warnings.push(format!(

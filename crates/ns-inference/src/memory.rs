@@ -24,6 +24,16 @@ pub struct ModelTooLarge {
     pub available: Option<u64>,
 }
 
+/// More memory than there is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("at least {} of memory are needed, and {}", in_units(*.needed), granted(*.available))]
+pub struct MemoryShortage {
+    /// Bytes that are needed at least.
+    pub needed: u64,
+    /// As in [`ModelTooLarge`].
+    pub available: Option<u64>,
+}
+
 fn granted(available: Option<u64>) -> String {
     match available {
         Some(bytes) => format!("{} is available", in_units(bytes)),
@@ -46,6 +56,14 @@ pub fn needed(structure: &CurvatureStructure) -> u64 {
 /// [`ModelTooLarge`] if the system would not grant the memory, or has less of it.
 pub fn require(structure: &CurvatureStructure) -> Result<(), ModelTooLarge> {
     let (needed, n_params) = (needed(structure), structure.partition.n_params());
+    require_bytes(needed).map_err(|MemoryShortage { needed, available }| ModelTooLarge { n_params, needed, available })
+}
+
+/// Finds out whether `needed` bytes of memory can be had.
+///
+/// # Errors
+/// [`MemoryShortage`] if the system would not grant them, or has less.
+pub fn require_bytes(needed: u64) -> Result<(), MemoryShortage> {
     let is_granted = is_granted(needed);
     if is_granted && needed <= NEGLIGIBLE {
         return Ok(());
@@ -54,7 +72,7 @@ pub fn require(structure: &CurvatureStructure) -> Result<(), ModelTooLarge> {
     if is_granted && needed <= available {
         return Ok(());
     }
-    Err(ModelTooLarge { n_params, needed, available: Some(available).filter(|available| *available < needed) })
+    Err(MemoryShortage { needed, available: Some(available).filter(|available| *available < needed) })
 }
 
 /// Returns `true` if the system grants `bytes` bytes of addresses, as limits of the process and of

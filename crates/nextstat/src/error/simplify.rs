@@ -1,5 +1,7 @@
 //! Why a model cannot be simplified.
 
+use ns_inference::memory::MemoryShortage;
+
 /// Why a model cannot be simplified.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -22,6 +24,9 @@ pub enum SimplifyError {
         /// The parameter.
         name: String,
     },
+    /// Second derivatives that do not fit into memory.
+    #[error("for the second derivatives of the yields {0}")]
+    TooLarge(#[from] MemoryShortage),
     /// A signal that is fixed in the background.
     #[error("`{name}` is fixed at {value}: a background has no signal")]
     FixedSignal {
@@ -60,6 +65,7 @@ impl SimplifyError {
                 Some(format!("keep the control regions of `{name}` out of the simplified channels, or fix it"))
             }
             Self::NotLinear { .. } => Some("name another parameter of interest".to_owned()),
+            Self::TooLarge(_) => Some("simplify fewer channels".to_owned()),
             Self::Background | Self::FixedSignal { .. } | Self::Hidden { .. } | Self::OtherBins => None,
         }
     }

@@ -8,9 +8,10 @@ use ns_core::expected::expected_main;
 use ns_inference::fit::fit;
 use ns_inference::options::domain_and_start;
 use ns_inference::propagate::Propagator;
-use ns_inference::simplified::YieldMoments;
+use ns_inference::simplified::{NoMoments, YieldMoments};
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Yields whose change per unit of the strength differs by less than this fraction of them are
 /// linear in it.
@@ -26,7 +27,19 @@ pub(super) struct Background {
     poi: Option<usize>,
     /// Parameters at the minimum, without signal (P).
     params: Vec<f64>,
-    covariance: std::sync::Arc<Propagator>,
+    covariance: Arc<Propagator>,
+    /// The warnings of the fit.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Where the yields are expanded.
+struct PointOfExpansion {
+    /// Parameters, without signal (P).
+    params: Vec<f64>,
+    /// What is known of them.
+    covariance: Propagator,
+    /// The warnings of the fit.
+    warnings: Vec<String>,
 }
 
 impl Background {
@@ -38,17 +51,15 @@ impl Background {
         if let Some(poi) = poi {
             fix_at_zero(&mut settings, &model.model().parameters.names[poi])?;
         }
-        let names = channels.iter().map(|&channel| model.model().channels[channel].clone());
-        let masking = Settings { mask: settings.mask.iter().cloned().chain(names).collect(), ..settings.clone() };
-        let (analysis, fitted) = match Analysis::new(model, &masking) {
-            Err(Error::Settings(crate::error::SettingsError::EverythingMasked)) => {
-                (Analysis::new(model, &settings)?, false)
-            }
-            analysis => (analysis?, true),
-        };
+        let is_fitted = channels.len() < model.model().channels.len();
+        if is_fitted {
+            settings.mask.extend(channels.iter().map(|&channel| model.model().channels[channel].clone()));
+        }
+        let analysis = Analysis::new(model, &settings)?;
         analysis.require_cpu("a simplified model")?;
-        let (params, covariance) = if fitted { of_fit(&analysis)? } else { of_constraints(&analysis)? };
-        let found = Self { analysis, channels, poi, params, covariance: covariance.into() };
+        let PointOfExpansion { params, covariance, warnings } =
+            if is_fitted { of_fit(&analysis)? } else { of_constraints(&analysis)? };
+        let found = Self { analysis, channels, poi, params, covariance: Arc::new(covariance), warnings };
         found.require_data()?;
         Ok(found)
     }
@@ -69,9 +80,13 @@ impl Background {
     /// Returns the moments of the yields.
     pub(super) fn moments(&self) -> Result<YieldMoments, Error> {
         let moments = YieldMoments::of(self.model(), &self.channels, &self.params, &self.covariance);
-        let undetermined =
-            |param: usize| SimplifyError::Undetermined { name: self.model().parameters.names[param].clone() };
-        Ok(moments.map_err(|error| undetermined(error.param))?)
+        let error = |error: NoMoments| match error {
+            NoMoments::Undetermined { param } => {
+                SimplifyError::Undetermined { name: self.model().parameters.names[param].clone() }
+            }
+            NoMoments::TooLarge(shortage) => SimplifyError::TooLarge(shortage),
+        };
+        Ok(moments.map_err(error)?)
     }
 
     /// Returns names and bins of the simplified channels; bins count from 0 in the first one.
@@ -167,8 +182,8 @@ fn fix_at_zero(settings: &mut Settings, name: &str) -> Result<(), SimplifyError>
     Ok(())
 }
 
-/// Returns the best fit of `analysis` (P), and its covariance.
-fn of_fit(analysis: &Analysis) -> Result<(Vec<f64>, Propagator), Error> {
+/// Returns the best fit of `analysis`, and its covariance.
+fn of_fit(analysis: &Analysis) -> Result<PointOfExpansion, Error> {
     let mut likelihood = analysis.likelihood()?;
     let mut problem = analysis.problem(&mut likelihood);
     let found = fit(&mut problem);
@@ -176,16 +191,17 @@ fn of_fit(analysis: &Analysis) -> Result<(Vec<f64>, Propagator), Error> {
         return Err(SimplifyError::Background.into());
     }
     let covariance = Propagator::postfit(problem.model, problem.likelihood, &found.bestfit, &analysis.domain());
-    Ok((found.bestfit, covariance))
+    Ok(PointOfExpansion { params: found.bestfit, covariance, warnings: found.warnings })
 }
 
-/// Returns the nominal parameters of `analysis` (P), and what their constraint terms say of them.
-fn of_constraints(analysis: &Analysis) -> Result<(Vec<f64>, Propagator), Error> {
+/// Returns the nominal parameters of `analysis`, and what their constraint terms say of them.
+fn of_constraints(analysis: &Analysis) -> Result<PointOfExpansion, Error> {
     let model = analysis.model();
     let (domain, start) = domain_and_start(model, analysis.options());
     let is_loose = |&i: &usize| !domain.fixed[i] && model.parameters.constraint[i].is_none();
     if let Some(i) = (0..model.n_params()).find(is_loose) {
         return Err(SimplifyError::Undetermined { name: model.parameters.names[i].clone() }.into());
     }
-    Ok((start, Propagator::prefit(model, analysis.data(), &domain.fixed)))
+    let covariance = Propagator::prefit(model, analysis.data(), &domain.fixed);
+    Ok(PointOfExpansion { params: start, covariance, warnings: Vec::new() })
 }

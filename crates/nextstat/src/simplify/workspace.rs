@@ -24,10 +24,11 @@ impl Background {
         let data = self.data();
         let channels = self.channels();
         let poi = self.strength();
+        let variables = Variables::beside(poi.as_deref());
         let channel = |(name, bins): &(&str, Range<usize>)| {
             let modifiers = match form {
-                SimplifiedForm::Linear => shifts(yields, bins),
-                SimplifiedForm::ThirdMoments => vec![polynomials(yields, name, bins)],
+                SimplifiedForm::Linear => shifts(yields, bins, variables),
+                SimplifiedForm::ThirdMoments => vec![polynomials(yields, name, bins, variables)],
             };
             let background = Sample {
                 name: "background".to_owned(),
@@ -62,6 +63,7 @@ impl Background {
 
     fn measurement(&self, n_variables: usize, form: SimplifiedForm, has_signal: bool) -> Measurement {
         let poi = self.strength();
+        let variables = Variables::beside(poi.as_deref());
         let mut parameters = Vec::new();
         if let (true, Some(poi), Some(i)) = (has_signal, &poi, self.poi()) {
             let domain = self.analysis().domain();
@@ -79,7 +81,7 @@ impl Background {
             SimplifiedForm::ThirdMoments => Some(vec![ConstraintTerm::Gaussian { sigma: 1.0 }]),
         };
         parameters.extend((0..n_variables).map(|k| ParameterConfig {
-            name: variable(k),
+            name: variables.name(k),
             inits: Some(vec![0.0]),
             bounds: Some(vec![RANGE]),
             auxdata: constraint.as_ref().map(|_| vec![0.0]),
@@ -95,28 +97,40 @@ impl Background {
     }
 }
 
-/// Returns the name of variable `k` of the simplified yields.
-fn variable(k: usize) -> String {
-    format!("simplified_{k}")
+/// Names the variables of the simplified yields.
+#[derive(Debug, Clone, Copy)]
+struct Variables(&'static str);
+
+impl Variables {
+    /// Returns names that are not that of the strength of signals.
+    fn beside(strength: Option<&str>) -> Self {
+        let is_taken = strength.is_some_and(|name| name.starts_with("simplified"));
+        Self(if is_taken { "variation" } else { "simplified" })
+    }
+
+    /// Returns the name of variable `k`.
+    fn name(self, k: usize) -> String {
+        format!("{}_{k}", self.0)
+    }
 }
 
 /// Returns the linear yields in `bins`: a symmetric histosys for each variable.
-fn shifts(yields: &SimplifiedYields, bins: &Range<usize>) -> Vec<Modifier> {
+fn shifts(yields: &SimplifiedYields, bins: &Range<usize>, variables: Variables) -> Vec<Modifier> {
     let shifted = |k: usize, side: f64| {
         bins.clone().map(|bin| yields.constants[bin] + side * yields.linear[bin] * yields.row(bin)[k]).collect()
     };
     let modifier = |k: usize| {
-        Modifier::new(variable(k), ModifierData::HistoSys { lo_data: shifted(k, -1.0), hi_data: shifted(k, 1.0) })
+        Modifier::new(variables.name(k), ModifierData::HistoSys { lo_data: shifted(k, -1.0), hi_data: shifted(k, 1.0) })
     };
     (0..yields.n_variables).map(modifier).collect()
 }
 
 /// Returns the quadratic yields in `bins` of `channel`: a polynomial for each bin.
-fn polynomials(yields: &SimplifiedYields, channel: &str, bins: &Range<usize>) -> Modifier {
+fn polynomials(yields: &SimplifiedYields, channel: &str, bins: &Range<usize>, variables: Variables) -> Modifier {
     let term = |bin: usize| {
         let mut theta = String::new();
         for (k, factor) in yields.row(bin).iter().enumerate().filter(|(_, factor)| **factor != 0.0) {
-            let _ = write!(theta, "{}({factor:?})*{}", if theta.is_empty() { "" } else { " + " }, variable(k));
+            let _ = write!(theta, "{}({factor:?})*{}", if theta.is_empty() { "" } else { " + " }, variables.name(k));
         }
         let (b, c) = (yields.linear[bin], yields.quadratic[bin]);
         let coefficient = match theta.is_empty() {

@@ -11,4 +11,4 @@ mod form;
 mod moments;
 
 pub use form::{SimplifiedForm, SimplifiedYields};
-pub use moments::{Undetermined, YieldMoments};
+pub use moments::{NoMoments, YieldMoments};

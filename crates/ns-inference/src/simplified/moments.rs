@@ -1,5 +1,6 @@
 //! Moments of yields whose parameters are normal, by their exact first and second derivatives.
 
+use crate::memory::{MemoryShortage, require_bytes};
 use crate::propagate::Propagator;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
@@ -8,11 +9,18 @@ use ns_core::expected::expected_of_channel;
 use ns_core::scalar::HyperDual;
 use ns_core::sensitivity::DerivativeColumns;
 
-/// A parameter that acts on the yields and that nothing determines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Undetermined {
-    /// Its index.
-    pub param: usize,
+/// Why yields have no moments.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoMoments {
+    /// A parameter acts on the yields, and nothing determines it.
+    #[error("parameter {param} is not determined")]
+    Undetermined {
+        /// Its index.
+        param: usize,
+    },
+    /// The second derivatives do not fit into memory.
+    #[error("for the second derivatives of the yields {0}")]
+    TooLarge(#[from] MemoryShortage),
 }
 
 /// Moments of the yields of K bins.
@@ -52,18 +60,14 @@ impl YieldMoments {
     /// covariance gᵀCg' + ½ tr(HCH'C), and the third central moment 3 gᵀCHCg + tr((HC)³).
     ///
     /// # Errors
-    /// A parameter that acts on a yield and whose variance is not known.
-    pub fn of(
-        model: &Model,
-        channels: &[usize],
-        params: &[f64],
-        propagator: &Propagator,
-    ) -> Result<Self, Undetermined> {
+    /// A parameter that acts on a yield and whose variance is not known; too little memory.
+    pub fn of(model: &Model, channels: &[usize], params: &[f64], propagator: &Propagator) -> Result<Self, NoMoments> {
         let of_channels: Vec<Vec<usize>> = channels.iter().map(|&channel| acting_on(model, channel)).collect();
         let mut all: Vec<usize> = of_channels.concat();
         all.sort_unstable();
         all.dedup();
-        let known = propagator.covariance(&all).map_err(|param| Undetermined { param })?;
+        require_bytes(needed(model, channels, &of_channels, all.len()))?;
+        let known = propagator.covariance(&all).map_err(|param| NoMoments::Undetermined { param })?;
         let covariance = Mat::from_fn(all.len(), all.len(), |i, j| known[i * all.len() + j]);
         let place = |param: &usize| all.binary_search(param).unwrap_or_default();
         let columns: Vec<Vec<usize>> = of_channels.iter().map(|params| params.iter().map(place).collect()).collect();
@@ -149,6 +153,16 @@ impl Expansion<'_> {
         }
         3.0 * bend + cubed
     }
+}
+
+/// Returns how many bytes the expansions of the yields take at least, where the parameters
+/// `of_channels` act on `channels`, `n` in all.
+fn needed(model: &Model, channels: &[usize], of_channels: &[Vec<usize>], n: usize) -> u64 {
+    let bytes = |(&channel, params): (&usize, &Vec<usize>)| {
+        let (n_bins, own) = (model.channel_bins(channel).len() as u64, params.len() as u64);
+        n_bins.saturating_mul(own).saturating_mul(2 * own + n as u64).saturating_mul(8)
+    };
+    channels.iter().zip(of_channels).map(bytes).fold(0, u64::saturating_add)
 }
 
 /// Returns the parameters that act on the yields of `channel`, ascending.
