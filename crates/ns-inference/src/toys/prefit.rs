@@ -150,8 +150,12 @@ impl DevicePrefit {
             for (start, predicted) in starts.iter_mut().zip(&predicted) {
                 (0..start.len()).filter(|&i| domain.fixed[i]).for_each(|i| start[i] = predicted[i]);
             }
-            for (found, other) in conditional.iter_mut().zip(fit_from(&starts)?) {
-                *found = lowest(&[found.clone(), other]).clone();
+            // Of each toy by its own search, so that it does not depend on the others of the
+            // launch.
+            for ((found, other), search) in conditional.iter_mut().zip(fit_from(&starts)?).zip(&self.searches) {
+                if search.restarts {
+                    *found = lowest(&[found.clone(), other]).clone();
+                }
             }
         }
         self.conditional = conditional;
