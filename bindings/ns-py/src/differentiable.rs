@@ -7,8 +7,8 @@
 use std::sync::{Mutex, MutexGuard};
 
 use nextstat::device::session_with_inputs;
-use nextstat::error::{Procedure, Setting};
-use nextstat::settings::require_probability;
+use nextstat::error::Procedure;
+use nextstat::hypothesis::LimitLevel;
 use ns_compute::DifferentiableSession;
 use ns_core::curvature::CurvatureStructure;
 use ns_core::templates::{
@@ -515,7 +515,7 @@ impl PySession {
         gradient: bool,
     ) -> PyResult<Found<'py>> {
         let wanted_limit = LimitOptions { level, statistic: one_sided(py, test_stat)? };
-        require_probability(Setting::Level, level).map_err(|problem| error::settings(py, &problem))?;
+        LimitLevel::Cls(level).check().map_err(|problem| error::settings(py, &problem))?;
         if wanted_limit.statistic == TestStatistic::Q0 {
             let hint = Some("choose one of `qtilde`, `q`".to_owned());
             let message = format!("upper limits do not have the test statistic `{test_stat}`");

@@ -63,6 +63,14 @@ def found_by_scan():
     return nextstat.SignalScanResult({**fields, **numbers})
 
 
+def _simplified():
+    channel = {"channel": HIDDEN, "signal": None}
+    numbers = ("data", "yields", "means", "linear_uncertainties", "uncertainties", "skewness")
+    channel |= {key: (1.0,) for key in numbers}
+    fields = {"form": "linear", "n_variables": 1, "channels": (channel,), "comparison": None, "warnings": (HIDDEN,)}
+    return nextstat.SimplifiedModel({**fields, "workspace": {HIDDEN: HIDDEN}})
+
+
 def results(model, workspace):
     poi = "mu" + HIDDEN
     toys = nextstat.fit_toys(model, n_toys=5)
@@ -92,6 +100,7 @@ def results(model, workspace):
         nextstat.check(model),
         nextstat.inspect(workspace),
         nextstat.combine({"A" + HIDDEN: workspace}),
+        _simplified(),
         nextstat.Result({"name" + HIDDEN: HIDDEN}),
         nextstat.Result({"name": "half \ud800"}),
         plane(),

@@ -57,7 +57,11 @@ impl LimitLevel {
     }
 
     /// Refuses what is not a level, in terms of the number that the caller gave.
-    pub(crate) fn check(self) -> Result<(), SettingsError> {
+    ///
+    /// # Errors
+    /// [`SettingsError::BadLevel`], [`SettingsError::LevelIsConfidence`],
+    /// [`SettingsError::LowConfidence`]
+    pub fn check(self) -> Result<(), SettingsError> {
         match self {
             Self::Cls(level) => {
                 require_probability(Setting::Level, level)?;

@@ -8,10 +8,11 @@ use crate::document::{VERSION, headed, to_document};
 use crate::provenance::{WorkspaceProvenance, file_name};
 use crate::{Analysis, Answer, CompiledModel, Document, Error, Face, Provenance, Settings};
 use ns_core::CompileOptions;
+use ns_core::compile::PoiChoice;
 use ns_inference::parallel::{self, ExecutionContext};
 use ns_translate::digest::{DigestAlgorithm, digest};
 use ns_translate::patchset::{DigestCheck, PatchEntry, PatchSet, PatchSetError, PatchValue};
-use ns_translate::pyhf::read_value;
+use ns_translate::pyhf::{from_value, read_value};
 use ns_translate::toys::Shard;
 use ns_translate::{DocumentError, DocumentSource, read_bytes, read_workspace_text};
 use serde_json::{Map, Value, json};
@@ -135,6 +136,29 @@ impl SignalGrid {
     pub fn model(&self, entry: &PatchEntry, options: &CompileOptions) -> Result<CompiledModel, Error> {
         let workspace = self.set.workspace(&self.background, entry).map_err(DocumentError::from)?;
         Ok(CompiledModel::new(workspace, options)?)
+    }
+
+    /// Compiles the background alone, without a parameter of interest.
+    ///
+    /// # Errors
+    /// A workspace that is not a model.
+    pub(crate) fn background_model(&self, options: &CompileOptions) -> Result<CompiledModel, Error> {
+        let workspace = from_value(&self.background)?;
+        Ok(CompiledModel::new(workspace, &CompileOptions { poi: PoiChoice::None, ..options.clone() })?)
+    }
+
+    /// Returns the name of the strength of the signals, if the options or the measurement name one.
+    pub(crate) fn strength(&self, options: &CompileOptions) -> Option<String> {
+        if let PoiChoice::Named(names) = &options.poi {
+            return names.first().cloned();
+        }
+        let workspace = from_value(&self.background).ok()?;
+        let mut measurements = workspace.measurements.into_iter();
+        let measurement = match &options.measurement {
+            Some(name) => measurements.find(|measurement| measurement.name == *name),
+            None => measurements.next(),
+        };
+        measurement.and_then(|measurement| measurement.poi)
     }
 
     /// Asks the same question of every patch. The background is read once, and each signal is

@@ -222,6 +222,9 @@ fn require_length(setting: Setting, found: usize, expected: usize) -> Result<(),
 /// # Errors
 /// [`SettingsError::EmptyRange`]
 pub fn require_range(setting: Setting, name: &str, bounds: [f64; 2]) -> Result<(), SettingsError> {
+    if let Some(&value) = bounds.iter().find(|bound| bound.is_nan()) {
+        return Err(SettingsError::NotFinite { setting, name: name.to_owned(), value });
+    }
     let problem = || SettingsError::EmptyRange { setting, name: name.to_owned(), bounds };
     if bounds[0] < bounds[1] { Ok(()) } else { Err(problem()) }
 }

@@ -29,10 +29,10 @@ pub use comparison::{ComparedTest, ComparedTests, SimplifiedComparison};
 pub use ns_inference::simplified::SimplifiedForm;
 
 use crate::document::headed;
-use crate::error::{NeedsPoi, Setting, SettingsError};
+use crate::error::{NeedsPoi, Setting, SettingsError, SimplifyError};
 use crate::patchsets::{GridRequest, SignalGrid};
 use crate::{Analysis, CompiledModel, Error};
-use background::Background;
+use background::{Background, SignalInChannels};
 use ns_core::spec::Workspace;
 use ns_inference::parallel::ExecutionContext;
 use ns_inference::simplified::{SimplifiedYields, YieldMoments};
@@ -41,6 +41,16 @@ use serde_json::{Value, json};
 /// A covariance of the simplified yields that deviates by more than this from its moment, in units
 /// of standard deviations, is warned of.
 const DEVIATES: f64 = 0.01;
+
+/// A fraction of the signal in other channels that is warned of if it is larger.
+const NEGLIGIBLE: f64 = 1e-3;
+
+/// A mean yield that is further than this from the yield at the best fit is warned of, in units of
+/// the standard deviation to first order.
+const SHIFTED: f64 = 1.0;
+
+/// So is a standard deviation that is larger by more than this factor.
+const WIDENED: f64 = 1.3;
 
 /// What to simplify.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -53,6 +63,15 @@ pub struct SimplifyRequest {
     pub compare: bool,
 }
 
+/// The signal of a simplified model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SimplifiedSignal {
+    /// Its yield in each bin at a strength of 1 (K).
+    pub yields: Vec<f64>,
+    /// The range of the strength.
+    pub range: [f64; 2],
+}
+
 /// A simplified model.
 #[derive(Debug, Clone)]
 pub struct Simplified {
@@ -62,8 +81,8 @@ pub struct Simplified {
     pub moments: YieldMoments,
     /// The yields that have these moments.
     pub yields: SimplifiedYields,
-    /// The signal in each bin at a strength of 1 (K); `None` for a background alone.
-    pub signal: Option<Vec<f64>>,
+    /// The signal; `None` for a background alone.
+    pub signal: Option<SimplifiedSignal>,
     /// The patches of the set whose background it is; `None` without a patch set.
     pub n_patches: Option<usize>,
     /// How its results compare with those of the full model, if that was asked for.
@@ -82,15 +101,27 @@ impl Analysis {
     /// fit does not converge, or that does not determine the yields; yields that are not linear in
     /// the strength of the signal; a device, which this does not use.
     pub fn simplify(&self, request: &SimplifyRequest) -> Result<Simplified, Error> {
-        let background = Background::fit(self.whole_compiled(), self.settings(), &request.channels)?;
-        let provenance = json!(background.analysis().provenance());
-        let mut found = Simplified::new(background, request.form, provenance)?;
-        if let Some(poi) = found.background.poi() {
-            found.signal = Some(found.background.signal(self.whole_model(), poi)?);
+        if request.compare && self.whole_model().pois.is_empty() {
+            return Err(SimplifyError::NoSignal.into());
         }
-        if request.compare {
-            let compared = found.signal.as_ref().map(|signal| found.compared(self, signal)).transpose()?;
-            found.comparison = Some(SimplifiedComparison::of_model(compared));
+        let background = Background::of_model(self, &request.channels)?;
+        let provenance = json!(background.analysis().provenance_of(self.provenance().workspace));
+        let mut found = Simplified::new(background, request.form, provenance)?;
+        if let Some(&poi) = self.whole_model().pois.first() {
+            let SignalInChannels { yields: signal, left_out } = found.background.signal(self)?;
+            if left_out > NEGLIGIBLE {
+                let percent = 100.0 * left_out;
+                found.warnings.push(format!("{percent:.1} % of the signal is in other channels, and is left out"));
+            }
+            if signal.iter().all(|&events| events == 0.0) {
+                found.warnings.push("there is no signal in the simplified channels".to_owned());
+            }
+            if request.compare {
+                found.comparison = Some(SimplifiedComparison::of_model(found.compared(self, &signal)?));
+            }
+            let domain = self.domain();
+            let range = [domain.lower[poi], domain.upper[poi]];
+            found.signal = Some(SimplifiedSignal { yields: signal, range });
         }
         Ok(found)
     }
@@ -100,7 +131,7 @@ impl Simplified {
     fn new(background: Background, form: SimplifiedForm, provenance: Value) -> Result<Self, Error> {
         let moments = background.moments()?;
         let yields = SimplifiedYields::of(&moments, form);
-        let warnings = warnings(&background, &yields);
+        let warnings = warnings(&background, form, &moments, &yields);
         Ok(Self {
             form,
             moments,
@@ -117,7 +148,7 @@ impl Simplified {
     /// Returns the simplified workspace, with a sample `signal` if the model has a signal.
     #[must_use]
     pub fn workspace(&self) -> Workspace {
-        self.background.workspace(&self.yields, self.form, self.signal.as_deref())
+        self.background.workspace(&self.yields, self.form, self.signal.as_ref())
     }
 
     /// Returns the document.
@@ -157,7 +188,7 @@ impl Simplified {
                 "data": of(&self.background.data(), &bins),
                 "linear_uncertainties": of(&linear, &bins),
                 "means": of(&self.moments.means, &bins),
-                "signal": self.signal.as_ref().map(|signal| of(signal, &bins)),
+                "signal": self.signal.as_ref().map(|signal| of(&signal.yields, &bins)),
                 "skewness": of(&skewness, &bins),
                 "uncertainties": of(&widths, &bins),
                 "yields": of(&self.moments.yields, &bins),
@@ -176,9 +207,8 @@ impl Simplified {
 }
 
 impl SignalGrid {
-    /// Simplifies the background of the set, which is the model of the first signal that can be
-    /// analysed, without it; compares the simplified and the full model for every signal if that is
-    /// asked for.
+    /// Simplifies the background of the set; compares the simplified and the full model for every
+    /// signal if that is asked for.
     ///
     /// # Errors
     /// As [`Analysis::simplify`]. Errors of single signals are in the comparison.
@@ -188,8 +218,10 @@ impl SignalGrid {
         simplify: &SimplifyRequest,
         execution: ExecutionContext<'_>,
     ) -> Result<Simplified, Error> {
-        let model = self.first_model(request)?;
-        let background = Background::fit(&model, request.settings, &simplify.channels)?;
+        let full = Analysis::new(&self.first_model(request)?, request.settings)?;
+        let strength = self.strength(request.options);
+        let model = self.background_model(request.options)?;
+        let background = Background::fit(&model, &full, strength, &simplify.channels)?;
         let provenance = background.analysis().provenance_of(self.workspace_provenance());
         let mut found = Simplified::new(background, simplify.form, self.with_patchset(Some(&provenance)))?;
         found.n_patches = Some(self.set().patches().len());
@@ -216,19 +248,35 @@ impl SignalGrid {
 }
 
 /// Returns what to know of the simplified `yields`.
-fn warnings(background: &Background, yields: &SimplifiedYields) -> Vec<String> {
-    let mut warnings = background.warnings.clone();
+fn warnings(
+    background: &Background,
+    form: SimplifiedForm,
+    moments: &YieldMoments,
+    yields: &SimplifiedYields,
+) -> Vec<String> {
+    let mut warnings = background.expansion_warnings(moments);
     let places = |bins: &[usize]| {
         let places: Vec<String> = bins.iter().map(|&bin| background.place(bin)).collect();
         places.join(", ")
     };
-    let mean = |bin: usize| yields.constants[bin] + yields.quadratic[bin];
-    let negative: Vec<usize> = (0..yields.constants.len()).filter(|&bin| mean(bin) < 0.0).collect();
-    if !negative.is_empty() {
+    let k = moments.yields.len();
+    let is_far = |&bin: &usize| {
+        let [linear, width] =
+            [&moments.linear_covariance, &moments.covariance].map(|covariance| covariance[bin * k + bin].sqrt());
+        (moments.means[bin] - moments.yields[bin]).abs() > SHIFTED * linear || width > WIDENED * linear
+    };
+    let far: Vec<usize> = (0..k).filter(is_far).collect();
+    if form == SimplifiedForm::ThirdMoments && !far.is_empty() {
         warnings.push(format!(
-            "the mean yields of {} are negative: the background is far from quadratic, and the linear form fits better",
-            places(&negative)
+            "second derivatives change the moments by much, so that the expansion is not to be trusted: {}; the linear \
+             form does without",
+            places(&far)
         ));
+    }
+    let mean = |bin: usize| yields.constants[bin] + yields.quadratic[bin];
+    let negative: Vec<usize> = (0..k).filter(|&bin| mean(bin) < 0.0).collect();
+    if !negative.is_empty() {
+        warnings.push(format!("the mean yields are negative in {}", places(&negative)));
     }
     if !yields.too_skewed.is_empty() {
         let bins = places(&yields.too_skewed);

@@ -8,7 +8,7 @@ from ._arguments import flag, names, settings_of_grid, text
 from ._documents import PatchSet
 from ._keywords import hinted
 from ._models import choice_of, load_workspace, model_of
-from ._nextstat import Model, simplify_model
+from ._nextstat import Model, ParameterError, simplify_model
 from ._progress import progress_of
 from ._results import SimplifiedModel, warn_of
 from ._sources import document_bytes, file_of
@@ -30,7 +30,7 @@ def simplify(
     channels: str | Sequence[str],
     patchset: PatchSet | Document | None = None,
     *,
-    form: str = "third_moments",
+    form: str = "linear",
     compare: bool = False,
     measurement: str | None = None,
     poi: Poi = None,
@@ -57,10 +57,10 @@ def simplify(
     channels : str or sequence of str
         The channels that are simplified, by name or pattern (`SR*`).
     patchset : path, JSON text or dict, optional
-        Signals: then the background of `workspace` is simplified, which has none.
-    form : ``"third_moments"`` or ``"linear"``
-        Quadratic yields with means, covariance and third moments to second order, or linear ones
-        with the covariance to first order, whose workspace pyhf reads.
+        Signals of the background `workspace`, which is simplified without one.
+    form : ``"linear"`` or ``"third_moments"``
+        Linear yields with the covariance to first order, whose workspace pyhf reads, or quadratic
+        ones with means, covariance and third moments to second order.
     compare : bool
         Whether to compare CLs with those of the full model: of its signal, or of every patch.
     threads : int, optional
@@ -79,7 +79,7 @@ def simplify(
     >>> simple.n_variables
     4
     >>> round(nextstat.upper_limit(nextstat.model_of(simple.workspace)).observed, 2)
-    4.48
+    2.75
     """
     given = settings_of_grid(
         fixed=fixed, bounds=bounds, fit_channels=fit_channels, mask=mask, multi_start=multi_start, threads=threads,
@@ -95,13 +95,19 @@ def simplify(
         raw = patches._raw.grid(document_bytes(workspace), [file_of(workspace), patches._file])
         fields, small = raw.simplify(choice_of(**kind), given, wanted, progress_of(progress, "signal"))
     else:
-        model = workspace if isinstance(workspace, Model) else _model(workspace, kind)
+        model = _model(workspace, kind)
         fields, small = simplify_model(model, given, wanted)
     for key in ("$schema", "nextstat_version"):
         fields.pop(key)
     return warn_of(SimplifiedModel({**fields, "workspace": small}))
 
 
-def _model(workspace: Document, kind: dict) -> Model:
+def _model(workspace: Model | Document, kind: dict) -> Model:
+    if isinstance(workspace, Model):
+        default = {"measurement": None, "poi": None, "interp_defaults": "smooth", "interpolation": None}
+        for name, value in kind.items():
+            if value != default[name]:
+                raise ParameterError(f"`{name}` is that of the model already; give the workspace to choose another")
+        return workspace
     path = file_of(workspace)
     return model_of(workspace, **kind) if path is None else load_workspace(path, **kind)

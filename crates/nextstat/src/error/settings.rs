@@ -583,7 +583,7 @@ impl Hint for SettingsError {
             Self::BadLevel { setting: Setting::Level, .. } => {
                 Some("the level of CLs is a probability, such as 0.05".to_owned())
             }
-            Self::BadLevel { level, .. } if *level > 1.0 && *level < 100.0 => {
+            Self::BadLevel { level, .. } if *level >= 50.0 && *level < 100.0 => {
                 Some(format!("a confidence level is a probability: {} for {level} %", significant(level / 100.0, 6)))
             }
             Self::BadLevel { .. } => Some("a confidence level is a probability, such as 0.95".to_owned()),

@@ -1,5 +1,6 @@
 //! Why a model cannot be simplified.
 
+use super::settings::quoted;
 use ns_inference::memory::MemoryShortage;
 
 /// Why a model cannot be simplified.
@@ -27,6 +28,21 @@ pub enum SimplifyError {
     /// Second derivatives that do not fit into memory.
     #[error("for the second derivatives of the yields {0}")]
     TooLarge(#[from] MemoryShortage),
+    /// Moments that are not finite.
+    #[error("the yield in {bin} or one of its derivatives is not finite where it is expanded")]
+    NotFinite {
+        /// The bin.
+        bin: String,
+    },
+    /// Several strengths of signals.
+    #[error("a simplified model has one signal, and {} are parameters of interest", quoted(.names))]
+    SeveralStrengths {
+        /// The parameters of interest.
+        names: Vec<String>,
+    },
+    /// A comparison without a signal.
+    #[error("there is no signal to compare the simplified model with")]
+    NoSignal,
     /// A signal that is fixed in the background.
     #[error("`{name}` is fixed at {value}: a background has no signal")]
     FixedSignal {
@@ -43,6 +59,15 @@ pub enum SimplifyError {
         /// The strength of the signal.
         name: String,
     },
+    /// Masked bins.
+    #[error("bins of channel `{channel}` are masked, and channels are simplified as a whole")]
+    Masked {
+        /// The channel.
+        channel: String,
+    },
+    /// A signal whose patch changes the background.
+    #[error("its patch changes the background of the simplified channels")]
+    OtherBackground,
     /// Data that are hidden.
     #[error("the data of channel `{channel}` are hidden, and a simplified model has the data of its channels")]
     Hidden {
@@ -64,9 +89,18 @@ impl SimplifyError {
             Self::Undetermined { name } => {
                 Some(format!("keep the control regions of `{name}` out of the simplified channels, or fix it"))
             }
-            Self::NotLinear { .. } => Some("name another parameter of interest".to_owned()),
+            Self::SeveralStrengths { .. } | Self::NotLinear { .. } => {
+                Some("name another parameter of interest".to_owned())
+            }
             Self::TooLarge(_) => Some("simplify fewer channels".to_owned()),
-            Self::Background | Self::FixedSignal { .. } | Self::Hidden { .. } | Self::OtherBins => None,
+            Self::Masked { .. } => Some("simplified channels are not fitted in any case".to_owned()),
+            Self::OtherBackground
+            | Self::NotFinite { .. }
+            | Self::NoSignal
+            | Self::Background
+            | Self::FixedSignal { .. }
+            | Self::Hidden { .. }
+            | Self::OtherBins => None,
         }
     }
 }

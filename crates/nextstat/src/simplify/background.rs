@@ -3,8 +3,10 @@
 use crate::error::{NeedsPoi, Setting, SimplifyError};
 use crate::regions::Regions;
 use crate::{Analysis, CompiledModel, Error, Settings};
-use ns_core::Model;
+use ns_core::compile::PoiChoice;
 use ns_core::expected::expected_main;
+use ns_core::spec::{Modifier, ModifierData, Sample, Workspace};
+use ns_core::{CompileOptions, Model};
 use ns_inference::fit::fit;
 use ns_inference::options::domain_and_start;
 use ns_inference::propagate::Propagator;
@@ -23,13 +25,15 @@ pub(super) struct Background {
     analysis: Analysis,
     /// Indices of the simplified channels in the whole model, in its order.
     channels: Vec<usize>,
-    /// The strength of the signal, if the model has one.
-    poi: Option<usize>,
-    /// Parameters at the minimum, without signal (P).
+    /// The name of the strength of signals, if there is one.
+    strength: Option<String>,
+    /// Parameters, without signal (P).
     params: Vec<f64>,
     covariance: Arc<Propagator>,
     /// The warnings of the fit.
-    pub(super) warnings: Vec<String>,
+    warnings: Vec<String>,
+    /// Parameters at a bound of their range.
+    at_bounds: Vec<String>,
 }
 
 /// Where the yields are expanded.
@@ -40,26 +44,64 @@ struct PointOfExpansion {
     covariance: Propagator,
     /// The warnings of the fit.
     warnings: Vec<String>,
+    /// Parameters at a bound of their range.
+    at_bounds: Vec<String>,
+}
+
+/// A signal at a strength of 1.
+pub(super) struct SignalInChannels {
+    /// Its yields in the simplified channels (K).
+    pub(super) yields: Vec<f64>,
+    /// The fraction of its events in the other channels.
+    pub(super) left_out: f64,
 }
 
 impl Background {
-    /// Fits the background of `model` to the channels that are not among `selections`.
-    pub(super) fn fit(model: &CompiledModel, settings: &Settings, selections: &[String]) -> Result<Self, Error> {
-        let channels = channels(model.model(), selections)?;
-        let mut settings = settings.clone();
-        let poi = Analysis::new(model, &settings)?.poi(NeedsPoi::Setting(Setting::Channel)).ok();
-        if let Some(poi) = poi {
-            fix_at_zero(&mut settings, &model.model().parameters.names[poi])?;
+    /// Fits the background of `full`, its model without the samples that its strength scales, to
+    /// the channels that are not among `selections`.
+    pub(super) fn of_model(full: &Analysis, selections: &[String]) -> Result<Self, Error> {
+        let model = full.whole_model();
+        if model.pois.len() > 1 {
+            let names = model.pois.iter().map(|&i| model.parameters.names[i].clone()).collect();
+            return Err(SimplifyError::SeveralStrengths { names }.into());
         }
+        let Some(&poi) = model.pois.first() else {
+            return Self::fit(full.whole_compiled(), full, None, selections);
+        };
+        let name = model.parameters.names[poi].clone();
+        if let Some((_, value)) = full.settings().fixed.iter().find(|(fixed, value)| *fixed == name && *value != 0.0) {
+            return Err(SimplifyError::FixedSignal { name, value: *value }.into());
+        }
+        let workspace = without_signal(full.whole_compiled().workspace(), &name);
+        let options = CompileOptions {
+            measurement: Some(model.measurement.clone()),
+            poi: PoiChoice::None,
+            interpolation: model.interpolation,
+        };
+        Self::fit(&CompiledModel::new(workspace, &options)?, full, Some(name), selections)
+    }
+
+    /// Fits the background `model`, whose signals have the strength `strength`, with the settings
+    /// of `full`, to the channels that are not among `selections`.
+    pub(super) fn fit(
+        model: &CompiledModel,
+        full: &Analysis,
+        strength: Option<String>,
+        selections: &[String],
+    ) -> Result<Self, Error> {
+        let channels = channels(model.model(), selections)?;
+        require_unmasked(full, model.model(), &channels)?;
+        let mut settings = settings_of(full, model.model(), strength.as_deref());
         let is_fitted = channels.len() < model.model().channels.len();
         if is_fitted {
             settings.mask.extend(channels.iter().map(|&channel| model.model().channels[channel].clone()));
         }
         let analysis = Analysis::new(model, &settings)?;
         analysis.require_cpu("a simplified model")?;
-        let PointOfExpansion { params, covariance, warnings } =
+        let PointOfExpansion { params, covariance, warnings, at_bounds } =
             if is_fitted { of_fit(&analysis)? } else { of_constraints(&analysis)? };
-        let found = Self { analysis, channels, poi, params, covariance: Arc::new(covariance), warnings };
+        let covariance = Arc::new(covariance);
+        let found = Self { analysis, channels, strength, params, covariance, warnings, at_bounds };
         found.require_data()?;
         Ok(found)
     }
@@ -68,9 +110,9 @@ impl Background {
         &self.analysis
     }
 
-    /// Returns the index of the strength of the signal, if there is one.
-    pub(super) fn poi(&self) -> Option<usize> {
-        self.poi
+    /// Returns the name of the strength of signals, if there is one.
+    pub(super) fn strength(&self) -> Option<&str> {
+        self.strength.as_deref()
     }
 
     fn model(&self) -> &Model {
@@ -81,6 +123,7 @@ impl Background {
     pub(super) fn moments(&self) -> Result<YieldMoments, Error> {
         let moments = YieldMoments::of(self.model(), &self.channels, &self.params, &self.covariance);
         let error = |error: NoMoments| match error {
+            NoMoments::NotFinite { bin } => SimplifyError::NotFinite { bin: self.place(bin) },
             NoMoments::Undetermined { param } => {
                 SimplifyError::Undetermined { name: self.model().parameters.names[param].clone() }
             }
@@ -127,34 +170,120 @@ impl Background {
         }
     }
 
-    /// Returns the signal of `model`, whose strength is `poi`, in the simplified channels at a
-    /// strength of 1. Parameters that the background does not have are nominal.
-    pub(super) fn signal(&self, model: &Model, poi: usize) -> Result<Vec<f64>, SimplifyError> {
-        let own = self.model();
-        if own.channels != model.channels || own.n_bins() != model.n_bins() {
-            return Err(SimplifyError::OtherBins);
+    /// Returns what to know of the expansion of the yields with these `moments`.
+    pub(super) fn expansion_warnings(&self, moments: &YieldMoments) -> Vec<String> {
+        let mut warnings = self.warnings.clone();
+        let names = &self.model().parameters.names;
+        let kinked = self.model().kinked();
+        let listed = |names: Vec<&str>| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let acting = || moments.params.iter().copied();
+        let at_bounds: Vec<&str> =
+            acting().map(|i| names[i].as_str()).filter(|name| self.at_bounds.iter().any(|at| at == name)).collect();
+        if !at_bounds.is_empty() {
+            warnings.push(format!(
+                "parameters at bounds of their ranges have no uncertainty in the simplified model: {}",
+                listed(at_bounds)
+            ));
+        }
+        let bent: Vec<&str> = acting().filter(|&i| kinked[i]).map(|i| names[i].as_str()).collect();
+        if !bent.is_empty() {
+            warnings.push(format!(
+                "the interpolation has a kink at 0, and only the derivative on one side counts: {}",
+                listed(bent)
+            ));
+        }
+        warnings
+    }
+
+    /// Returns the signal of `full` in the simplified channels at a strength of 1, the parameters
+    /// being those of the background; those that it does not have are nominal.
+    pub(super) fn signal(&self, full: &Analysis) -> Result<SignalInChannels, Error> {
+        let (own, model) = (self.model(), full.whole_model());
+        let poi = full.poi(NeedsPoi::Setting(Setting::Channel))?;
+        let n_bins = |model: &Model| (0..model.channels.len()).map(|c| model.channel_bins(c).len()).collect::<Vec<_>>();
+        let has_own_bins = own.channels == model.channels && n_bins(own) == n_bins(model);
+        if !has_own_bins || self.of_channels(&full.shown_data().main) != self.data() {
+            return Err(SimplifyError::OtherBins.into());
         }
         let known: HashMap<&str, f64> =
             own.parameters.names.iter().map(String::as_str).zip(self.params.iter().copied()).collect();
-        let named = model.parameters.names.iter().zip(&model.parameters.init);
+        let (_, start) = domain_and_start(model, full.options());
+        let named = model.parameters.names.iter().zip(&start);
         let mut point: Vec<f64> =
-            named.map(|(name, init)| known.get(name.as_str()).copied().unwrap_or(*init)).collect();
+            named.map(|(name, start)| known.get(name.as_str()).copied().unwrap_or(*start)).collect();
         let [none, one, two] = [0.0, 1.0, 2.0].map(|strength| {
             point[poi] = strength;
-            self.of_channels(&expected_main(model, &point))
+            expected_main(model, &point)
         });
-        let is_bent = |bin: &usize| {
-            let bend = (two[*bin] - one[*bin]) - (one[*bin] - none[*bin]);
-            bend.abs() > LINEAR * two[*bin].abs().max(1.0)
+        let left_out = {
+            let sum = |yields: &[f64]| yields.iter().sum::<f64>();
+            let total = sum(&one) - sum(&none);
+            let inside = sum(&self.of_channels(&one)) - sum(&self.of_channels(&none));
+            if total > 0.0 { 1.0 - inside / total } else { 0.0 }
+        };
+        let [none, one, two] = [none, one, two].map(|yields| self.of_channels(&yields));
+        let own_yields = self.of_channels(&expected_main(own, &self.params));
+        let is_same = |(a, b): (&f64, &f64)| (a - b).abs() <= LINEAR * b.abs().max(1.0);
+        if !none.iter().zip(&own_yields).all(is_same) {
+            return Err(SimplifyError::OtherBackground.into());
+        }
+        let is_linear = |bin: usize| {
+            let bend = (two[bin] - one[bin]) - (one[bin] - none[bin]);
+            bend.abs() <= LINEAR * two[bin].abs().max(1.0)
         };
         for (channel, mut bins) in self.channels() {
-            if bins.any(|bin| is_bent(&bin)) {
+            if !bins.all(is_linear) {
                 let name = model.parameters.names[poi].clone();
-                return Err(SimplifyError::NotLinear { channel: channel.to_owned(), name });
+                return Err(SimplifyError::NotLinear { channel: channel.to_owned(), name }.into());
             }
         }
-        Ok(one.iter().zip(&none).map(|(one, none)| one - none).collect())
+        Ok(SignalInChannels { yields: one.iter().zip(&none).map(|(one, none)| one - none).collect(), left_out })
     }
+}
+
+/// Refuses masked bins in `channels` of `model`: simplified channels are whole.
+fn require_unmasked(full: &Analysis, model: &Model, channels: &[usize]) -> Result<(), SimplifyError> {
+    let Some(masked) = full.masked_bins() else { return Ok(()) };
+    let is_masked =
+        |&&channel: &&usize| masked.get(model.channel_bins(channel)).is_none_or(|bins| bins.contains(&true));
+    match channels.iter().find(is_masked) {
+        Some(&channel) => Err(SimplifyError::Masked { channel: model.channels[channel].clone() }),
+        None => Ok(()),
+    }
+}
+
+/// Returns `workspace` without the samples that a normfactor `strength` scales. A channel keeps
+/// them if it has no others, and all do if the others have no modifier: a model has parameters.
+fn without_signal(mut workspace: Workspace, strength: &str) -> Workspace {
+    let is_signal = |sample: &Sample| {
+        let scales = |modifier: &Modifier| modifier.name == strength && modifier.data == ModifierData::NormFactor;
+        sample.modifiers.iter().any(scales)
+    };
+    let samples = workspace.channels.iter().flat_map(|channel| &channel.samples);
+    if samples.filter(|sample| !is_signal(sample)).all(|sample| sample.modifiers.is_empty()) {
+        return workspace;
+    }
+    for channel in &mut workspace.channels {
+        if !channel.samples.iter().all(is_signal) {
+            channel.samples.retain(|sample| !is_signal(sample));
+        }
+    }
+    workspace
+}
+
+/// Returns the settings of `full` for its background `model`, which has fewer parameters, with
+/// `strength` at 0 if it still has that.
+fn settings_of(full: &Analysis, model: &Model, strength: Option<&str>) -> Settings {
+    let mut settings = full.settings().clone();
+    let has = |model: &Model, name: &str| model.parameters.names.iter().any(|own| own == name);
+    let is_gone = |name: &str| has(full.whole_model(), name) && !has(model, name);
+    settings.fixed.retain(|(name, _)| !is_gone(name));
+    settings.bounds.retain(|(name, _)| !is_gone(name));
+    if let Some(strength) = strength.filter(|strength| has(model, strength)) {
+        settings.fixed.retain(|(name, _)| name != strength);
+        settings.fixed.push((strength.to_owned(), 0.0));
+    }
+    settings
 }
 
 /// Returns the indices of the channels that `selections` name, in the order of the model.
@@ -172,16 +301,6 @@ fn channels(model: &Model, selections: &[String]) -> Result<Vec<usize>, Error> {
     if chosen.is_empty() { Err(SimplifyError::NoChannel.into()) } else { Ok(chosen) }
 }
 
-/// Fixes the strength `name` of the signal at 0.
-fn fix_at_zero(settings: &mut Settings, name: &str) -> Result<(), SimplifyError> {
-    if let Some((_, value)) = settings.fixed.iter().find(|(fixed, value)| fixed == name && *value != 0.0) {
-        return Err(SimplifyError::FixedSignal { name: name.to_owned(), value: *value });
-    }
-    settings.fixed.retain(|(fixed, _)| fixed != name);
-    settings.fixed.push((name.to_owned(), 0.0));
-    Ok(())
-}
-
 /// Returns the best fit of `analysis`, and its covariance.
 fn of_fit(analysis: &Analysis) -> Result<PointOfExpansion, Error> {
     let mut likelihood = analysis.likelihood()?;
@@ -191,10 +310,12 @@ fn of_fit(analysis: &Analysis) -> Result<PointOfExpansion, Error> {
         return Err(SimplifyError::Background.into());
     }
     let covariance = Propagator::postfit(problem.model, problem.likelihood, &found.bestfit, &analysis.domain());
-    Ok(PointOfExpansion { params: found.bestfit, covariance, warnings: found.warnings })
+    let at_bounds = found.at_bounds.into_iter().map(|at| at.parameter).collect();
+    Ok(PointOfExpansion { params: found.bestfit, covariance, warnings: found.warnings, at_bounds })
 }
 
-/// Returns the nominal parameters of `analysis`, and what their constraint terms say of them.
+/// Returns the parameters of `analysis` where their auxiliary data are, and what their constraint
+/// terms say of them.
 fn of_constraints(analysis: &Analysis) -> Result<PointOfExpansion, Error> {
     let model = analysis.model();
     let (domain, start) = domain_and_start(model, analysis.options());
@@ -203,5 +324,11 @@ fn of_constraints(analysis: &Analysis) -> Result<PointOfExpansion, Error> {
         return Err(SimplifyError::Undetermined { name: model.parameters.names[i].clone() }.into());
     }
     let covariance = Propagator::prefit(model, analysis.data(), &domain.fixed);
-    Ok(PointOfExpansion { params: start, covariance, warnings: Vec::new() })
+    let mut params = start;
+    for ((i, constraint), &aux) in model.constraint_terms().zip(&analysis.data().aux) {
+        if !domain.fixed[i] {
+            params[i] = constraint.center(aux);
+        }
+    }
+    Ok(PointOfExpansion { params, covariance, warnings: Vec::new(), at_bounds: Vec::new() })
 }

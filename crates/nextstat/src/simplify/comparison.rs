@@ -1,6 +1,6 @@
 //! CLs of simplified models beside those of the full model.
 
-use super::Simplified;
+use super::{Simplified, SimplifiedSignal};
 use crate::error::{NeedsPoi, Setting};
 use crate::hypothesis::HypotestRequest;
 use crate::patchsets::{GridRequest, SignalGrid, failed_patches};
@@ -65,9 +65,12 @@ impl Simplified {
     /// Tests the signal of `full` in the full model and `signal`, the same one in the bins of the
     /// simplified channels (K), in both simplified ones.
     pub(super) fn compared(&self, full: &Analysis, signal: &[f64]) -> Result<ComparedTests, Error> {
+        let (poi, domain) = (full.poi(NeedsPoi::Setting(Setting::Channel))?, full.domain());
+        let range = [domain.lower[poi], domain.upper[poi]];
         let test = |form: SimplifiedForm| {
             let yields = SimplifiedYields::of(&self.moments, form);
-            let workspace = self.background.workspace(&yields, form, Some(signal));
+            let signal = SimplifiedSignal { yields: signal.to_vec(), range };
+            let workspace = self.background.workspace(&yields, form, Some(&signal));
             let model = CompiledModel::new(workspace, &CompileOptions::default())?;
             ComparedTest::of(&Analysis::new(
                 &model,
@@ -83,10 +86,9 @@ impl Simplified {
 }
 
 impl SimplifiedComparison {
-    /// Returns the comparison of a model with one signal, if it has one.
-    pub(super) fn of_model(tests: Option<ComparedTests>) -> Self {
-        let signals = tests.iter().map(|tests| json!({"tests": tests})).collect();
-        Self { signals, n_signals: tests.iter().len(), tests: tests.into_iter().collect() }
+    /// Returns the comparison of a model with one signal.
+    pub(super) fn of_model(tests: ComparedTests) -> Self {
+        Self { signals: vec![json!({"tests": tests})], n_signals: 1, tests: vec![tests] }
     }
 
     /// Tests every signal of `grid`.
@@ -99,9 +101,8 @@ impl SimplifiedComparison {
         let entries = grid.set().patches();
         let test = |entry: &PatchEntry| {
             let analysis = Analysis::new(&grid.model(entry, request.options)?, request.settings)?;
-            let poi = analysis.poi(NeedsPoi::Setting(Setting::Channel))?;
-            let signal = simplified.background.signal(analysis.whole_model(), poi)?;
-            simplified.compared(&analysis, &signal)
+            let signal = simplified.background.signal(&analysis)?;
+            simplified.compared(&analysis, &signal.yields)
         };
         let answers = parallel::map(entries.len(), execution, || (), |(), i| test(&entries[i]));
         let mut found = Self { signals: Vec::new(), tests: Vec::new(), n_signals: entries.len() };
@@ -144,7 +145,10 @@ impl SimplifiedComparison {
     /// Returns what a reader should know before using the numbers.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
-        failed_patches(self.n_failed(), self.signals.len())
+        match self.n_failed() {
+            1 if self.n_signals == 1 => Some("a fit of the comparison did not converge".to_owned()),
+            n_failed => failed_patches(n_failed, self.signals.len()),
+        }
     }
 
     /// Returns the largest differences of CLs, observed and median expected, of one form.

@@ -1,5 +1,6 @@
 //! The workspace of a simplified model.
 
+use super::SimplifiedSignal;
 use super::background::Background;
 use ns_core::spec::{
     Channel, ConstraintTerm, Expression, Measurement, Modifier, ModifierData, MorphingTerm, Observation,
@@ -13,22 +14,22 @@ use std::ops::Range;
 const RANGE: [f64; 2] = [-10.0, 10.0];
 
 impl Background {
-    /// Returns the workspace of the simplified background `yields`, with a `signal` (K) if one is
+    /// Returns the workspace of the simplified background `yields`, with a `signal` if one is
     /// given.
     pub(super) fn workspace(
         &self,
         yields: &SimplifiedYields,
         form: SimplifiedForm,
-        signal: Option<&[f64]>,
+        signal: Option<&SimplifiedSignal>,
     ) -> Workspace {
         let data = self.data();
         let channels = self.channels();
         let poi = self.strength();
-        let variables = Variables::beside(poi.as_deref());
+        let variables = Variables::beside(poi);
         let channel = |(name, bins): &(&str, Range<usize>)| {
             let modifiers = match form {
                 SimplifiedForm::Linear => shifts(yields, bins, variables),
-                SimplifiedForm::ThirdMoments => vec![polynomials(yields, name, bins, variables)],
+                SimplifiedForm::ThirdMoments => polynomials(yields, name, bins, variables).into_iter().collect(),
             };
             let background = Sample {
                 name: "background".to_owned(),
@@ -36,10 +37,10 @@ impl Background {
                 modifiers,
                 ..Sample::default()
             };
-            let signal = signal.zip(poi.as_ref()).map(|(signal, poi)| Sample {
+            let signal = signal.zip(poi).map(|(signal, poi)| Sample {
                 name: "signal".to_owned(),
-                data: signal[bins.clone()].to_vec(),
-                modifiers: vec![Modifier::new(poi.as_str(), ModifierData::NormFactor)],
+                data: signal.yields[bins.clone()].to_vec(),
+                modifiers: vec![Modifier::new(poi, ModifierData::NormFactor)],
                 ..Sample::default()
             });
             Channel { name: (*name).to_owned(), samples: signal.into_iter().chain([background]).collect() }
@@ -51,30 +52,19 @@ impl Background {
         Workspace {
             channels: channels.iter().map(channel).collect(),
             observations: channels.iter().map(observation).collect(),
-            measurements: vec![self.measurement(yields.n_variables, form, signal.is_some())],
+            measurements: vec![self.measurement(yields.n_variables, form, signal)],
         }
     }
 
-    /// Returns the name of the strength of signals.
-    fn strength(&self) -> Option<String> {
-        let named = self.poi().map(|poi| self.analysis().whole_model().parameters.names[poi].clone());
-        named.or_else(|| self.analysis().compiled().measurement().and_then(|measurement| measurement.poi.clone()))
-    }
-
-    fn measurement(&self, n_variables: usize, form: SimplifiedForm, has_signal: bool) -> Measurement {
+    fn measurement(&self, n_variables: usize, form: SimplifiedForm, signal: Option<&SimplifiedSignal>) -> Measurement {
         let poi = self.strength();
-        let variables = Variables::beside(poi.as_deref());
+        let variables = Variables::beside(poi);
         let mut parameters = Vec::new();
-        if let (true, Some(poi), Some(i)) = (has_signal, &poi, self.poi()) {
-            let domain = self.analysis().domain();
-            let init = self.analysis().whole_model().parameters.init[i];
-            let bounds = Some(vec![[domain.lower[i], domain.upper[i]]]);
-            parameters.push(ParameterConfig {
-                name: poi.clone(),
-                inits: Some(vec![init]),
-                bounds,
-                ..ParameterConfig::default()
-            });
+        if let Some((&SimplifiedSignal { range: [lower, upper], .. }, poi)) = signal.zip(poi) {
+            // JSON has no infinite numbers.
+            let bounds = (lower.is_finite() && upper.is_finite()).then(|| vec![[lower, upper]]);
+            let inits = Some(vec![1.0_f64.max(lower).min(upper)]);
+            parameters.push(ParameterConfig { name: poi.to_owned(), inits, bounds, ..ParameterConfig::default() });
         }
         let constraint = match form {
             SimplifiedForm::Linear => None,
@@ -93,7 +83,7 @@ impl Background {
             .compiled()
             .measurement()
             .map_or("simplified".to_owned(), |measurement| measurement.name.clone());
-        Measurement { name, poi, parameters, ..Measurement::default() }
+        Measurement { name, poi: poi.map(str::to_owned), parameters, ..Measurement::default() }
     }
 }
 
@@ -125,21 +115,26 @@ fn shifts(yields: &SimplifiedYields, bins: &Range<usize>, variables: Variables) 
     (0..yields.n_variables).map(modifier).collect()
 }
 
-/// Returns the quadratic yields in `bins` of `channel`: a polynomial for each bin.
-fn polynomials(yields: &SimplifiedYields, channel: &str, bins: &Range<usize>, variables: Variables) -> Modifier {
+/// Returns the quadratic yields in `bins` of `channel`: a polynomial for each bin that varies;
+/// `None` if no bin does.
+fn polynomials(
+    yields: &SimplifiedYields,
+    channel: &str,
+    bins: &Range<usize>,
+    variables: Variables,
+) -> Option<Modifier> {
     let term = |bin: usize| {
         let mut theta = String::new();
         for (k, factor) in yields.row(bin).iter().enumerate().filter(|(_, factor)| **factor != 0.0) {
             let _ = write!(theta, "{}({factor:?})*{}", if theta.is_empty() { "" } else { " + " }, variables.name(k));
         }
         let (b, c) = (yields.linear[bin], yields.quadratic[bin]);
-        let coefficient = match theta.is_empty() {
-            true => "0".to_owned(),
-            false => format!("({b:?})*({theta}) + ({c:?})*({theta})^2"),
-        };
+        let coefficient = format!("({b:?})*({theta}) + ({c:?})*({theta})^2");
         let data = bins.clone().map(|other| f64::from(u8::from(other == bin))).collect();
         MorphingTerm { coefficient: Expression::new(coefficient), data }
     };
-    let terms = bins.clone().filter(|&bin| yields.row(bin).iter().any(|factor| *factor != 0.0)).map(term).collect();
-    Modifier::new(format!("simplified_yields_{channel}"), ModifierData::Morphing(terms))
+    let varies = |bin: &usize| yields.row(*bin).iter().any(|factor| *factor != 0.0);
+    let terms: Vec<MorphingTerm> = bins.clone().filter(varies).map(term).collect();
+    let modifier = || Modifier::new(format!("simplified_yields_{channel}"), ModifierData::Morphing(terms.clone()));
+    (!terms.is_empty()).then(modifier)
 }

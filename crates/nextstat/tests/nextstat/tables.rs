@@ -73,7 +73,7 @@ fn csv_has_the_numbers_of_the_document_to_the_last_bit() {
         }
     }
     assert_eq!(n_compared, 8);
-    assert!(rows.iter().all(|row| row.len() == 6 && row[1] != "wjets"), "a group is instead of its samples");
+    assert!(rows.iter().all(|row| row.len() == 6 && row[1] != "wjets"), "a group replaces its samples");
 }
 
 #[test]

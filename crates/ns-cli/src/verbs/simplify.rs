@@ -55,9 +55,9 @@ pub(crate) struct SimplifyArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 enum FormArg {
     /// Linear in normal variables, with the covariance to first order; pyhf reads the workspace
+    #[default]
     Linear,
     /// Quadratic, with means, covariance and third moments to second order
-    #[default]
     ThirdMoments,
 }
 
@@ -165,6 +165,10 @@ fn compared(comparison: &SimplifiedComparison) -> String {
     };
     let rows: Vec<_> = comparison.signals.iter().map(row).collect();
     let mut text = table(&columns, &rows);
+    if !comparison.is_complete() {
+        let (n_done, n) = (comparison.signals.len(), comparison.n_signals);
+        let _ = writeln!(text, "  interrupted after {n_done} of {n} signals");
+    }
     for (form, name) in [(SimplifiedForm::Linear, "linear"), (SimplifiedForm::ThirdMoments, "third moments")] {
         let [observed, expected] = comparison.largest_differences(form).map(|difference| optional(difference, 2));
         let _ = writeln!(text, "  largest difference of CLs, {name}: {observed}, expected {expected}");

@@ -37,7 +37,7 @@ const LEAST_DAMPING: f64 = 1e-9;
 /// A distance below this one is convergence if rounding lets no step shrink it further.
 const SMALL_EDM: f64 = 1e-9;
 
-/// The number of distances in a row that did not halve from which rounding decides.
+/// Rounding decides once this many distances in a row did not halve.
 const PATIENCE: usize = 3;
 
 /// A matrix that needs no more damping than this is singular to rounding, and not indefinite.

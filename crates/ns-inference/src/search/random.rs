@@ -21,7 +21,7 @@ const COLUMNS: usize = 3;
 /// How far at most, in standard deviations.
 const REACH: f64 = 4.0;
 
-/// One parameter in this number is drawn anew.
+/// One in this many parameters is drawn anew.
 const RARE: f64 = 5.0;
 
 /// A minimum with a constrained parameter this far from its start, in widths of its constraint

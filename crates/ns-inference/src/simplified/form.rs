@@ -7,9 +7,9 @@ use faer::{Mat, Side};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SimplifiedForm {
     /// Yields are linear, with the covariance to first order.
+    #[default]
     Linear,
     /// Yields are quadratic, with means, covariance and third moments to second order.
-    #[default]
     ThirdMoments,
 }
 
@@ -100,7 +100,9 @@ fn bend(variance: f64, third: f64) -> Option<f64> {
         return Some(0.0);
     }
     let skewness = third / (2.0 * variance).powf(1.5);
-    (skewness.abs() <= 1.0).then(|| (2.0 * variance).sqrt() * (skewness.asin() / 3.0).sin())
+    // A pure square is at the limit, up to rounding.
+    let is_reached = skewness.abs() <= 1.0 + 1e-12;
+    is_reached.then(|| (2.0 * variance).sqrt() * (skewness.clamp(-1.0, 1.0).asin() / 3.0).sin())
 }
 
 /// The polynomials of all bins, and the covariance that they are to have (K × K).
@@ -143,7 +145,7 @@ impl Bins<'_> {
 /// left out and the rows scaled to unit length; and R.
 fn factorised(correlation: &Mat<f64>) -> (Vec<f64>, usize) {
     let n = correlation.nrows();
-    // It fails only for numbers that are not finite, and then there are no variables.
+    // It fails only for numbers that are not finite, which moments are not.
     let Ok(eigen) = correlation.self_adjoint_eigen(Side::Lower) else { return (Vec::new(), 0) };
     let (vectors, values) = (eigen.U(), eigen.S().column_vector());
     let largest = (0..n).map(|k| values[k]).fold(0.0, f64::max);
@@ -171,6 +173,7 @@ mod tests {
         let variance = |i: usize| b[i] * b[i] + 2.0 * c[i] * c[i];
         let both = b[0] * b[1] * rho + 2.0 * c[0] * c[1] * rho * rho;
         let moments = YieldMoments {
+            params: Vec::new(),
             yields: vec![10.0, 20.0],
             linear_covariance: vec![9.0, 2.4, 2.4, 4.0],
             means: vec![10.0 + c[0], 20.0 + c[1]],
@@ -189,6 +192,7 @@ mod tests {
     #[test]
     fn a_third_moment_that_no_parabola_has_is_left_out() {
         let moments = YieldMoments {
+            params: Vec::new(),
             yields: vec![1.0],
             linear_covariance: vec![1.0],
             means: vec![1.0],
@@ -202,6 +206,7 @@ mod tests {
     #[test]
     fn equal_bins_share_one_variable() {
         let moments = YieldMoments {
+            params: Vec::new(),
             yields: vec![5.0, 5.0, 7.0],
             linear_covariance: vec![4.0, 4.0, 0.0, 4.0, 4.0, 0.0, 0.0, 0.0, 0.0],
             means: vec![],

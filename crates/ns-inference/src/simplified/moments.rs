@@ -18,6 +18,12 @@ pub enum NoMoments {
         /// Its index.
         param: usize,
     },
+    /// A yield, its derivatives or its moments are not finite.
+    #[error("the yield in bin {bin} or one of its derivatives is not finite")]
+    NotFinite {
+        /// The bin, counted over all channels.
+        bin: usize,
+    },
     /// The second derivatives do not fit into memory.
     #[error("for the second derivatives of the yields {0}")]
     TooLarge(#[from] MemoryShortage),
@@ -26,6 +32,8 @@ pub enum NoMoments {
 /// Moments of the yields of K bins.
 #[derive(Debug, Clone, PartialEq)]
 pub struct YieldMoments {
+    /// The parameters that act on the yields, ascending.
+    pub params: Vec<usize>,
     /// The yields at the point of expansion (K).
     pub yields: Vec<f64>,
     /// Their covariance to first order (K × K, by rows).
@@ -60,7 +68,8 @@ impl YieldMoments {
     /// covariance gᵀCg' + ½ tr(HCH'C), and the third central moment 3 gᵀCHCg + tr((HC)³).
     ///
     /// # Errors
-    /// A parameter that acts on a yield and whose variance is not known; too little memory.
+    /// A parameter that acts on a yield and whose variance is not known; a yield that is not
+    /// finite; too little memory.
     pub fn of(model: &Model, channels: &[usize], params: &[f64], propagator: &Propagator) -> Result<Self, NoMoments> {
         let of_channels: Vec<Vec<usize>> = channels.iter().map(|&channel| acting_on(model, channel)).collect();
         let mut all: Vec<usize> = of_channels.concat();
@@ -76,7 +85,23 @@ impl YieldMoments {
             .zip(of_channels.iter().zip(&columns))
             .flat_map(|(&channel, (acting, columns))| expand(model, channel, params, acting, columns, &covariance))
             .collect();
-        Ok(Self::of_expansions(&bins, &covariance))
+        let found = Self::of_expansions(&bins, &covariance);
+        match found.not_finite() {
+            Some(bin) => Err(NoMoments::NotFinite { bin }),
+            None => Ok(Self { params: all, ..found }),
+        }
+    }
+
+    /// Returns the first bin with a moment that is not finite.
+    fn not_finite(&self) -> Option<usize> {
+        let n = self.yields.len();
+        let is_finite = |bin: usize| {
+            let row = bin * n..(bin + 1) * n;
+            let matrices = [&self.linear_covariance[row.clone()], &self.covariance[row]];
+            let own = [self.yields[bin], self.means[bin], self.third_moments[bin]];
+            matrices.concat().into_iter().chain(own).all(f64::is_finite)
+        };
+        (0..n).find(|&bin| !is_finite(bin))
     }
 
     fn of_expansions(bins: &[Expansion<'_>], covariance: &Mat<f64>) -> Self {
@@ -94,6 +119,7 @@ impl YieldMoments {
             }
         }
         Self {
+            params: Vec::new(),
             yields: bins.iter().map(|bin| bin.value).collect(),
             linear_covariance,
             means: bins.iter().map(|bin| bin.value + 0.5 * bin.trace()).collect(),
