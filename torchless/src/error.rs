@@ -250,6 +250,9 @@ impl Error {
             }
             Error::NoTokenizer { .. } => Some("give token ids with --tokens, and no --stop"),
             Error::Node { problem, .. } => problem.hint(),
+            Error::Malformed { problem: Problem::Superfluous, .. } => {
+                Some("`architectures` and the sizes in config.json say which tensors a model has")
+            }
             Error::EncoderInput { problem, .. } => problem.hint(),
             Error::Histogram(problem) => problem.hint(),
             Error::InVariation { source, .. } => source.hint(),
@@ -327,6 +330,17 @@ pub enum Problem {
     /// A key or a tensor that occurs more than once.
     #[error("it occurs more than once")]
     Duplicate,
+    /// A tensor that no part of the model is made of.
+    #[error("the model that the configuration describes has no such tensor")]
+    Superfluous,
+    /// A weight that is infinite or no number.
+    #[error("number {place} is {value}, and weights must be finite")]
+    NotFinite {
+        /// Which, from 0, the last axis running fastest.
+        place: usize,
+        /// What it is.
+        value: f32,
+    },
     /// Text that is not UTF-8.
     #[error("it is not UTF-8")]
     NotUtf8,
@@ -622,7 +636,12 @@ impl Problem {
             | Problem::NoSuchFile { name: text }
             | Problem::NotAFileName { name: text } => *text = brief(text, NAME),
             Problem::Json { message } | Problem::Protobuf { message } => *message = brief(message, SENTENCE),
-            Problem::Missing | Problem::Truncated { .. } | Problem::Duplicate | Problem::NotUtf8 => {}
+            Problem::Missing
+            | Problem::Truncated { .. }
+            | Problem::Duplicate
+            | Problem::Superfluous
+            | Problem::NotFinite { .. }
+            | Problem::NotUtf8 => {}
         }
         self
     }

@@ -16,6 +16,7 @@ use crate::cli::{CliError, bench, encode, print_json, print_text, score, verify}
 use crate::cpu::Threads;
 use crate::cpu::integers::Activations;
 use crate::device::estimate_device_memory;
+use crate::encoder::Encoder;
 use crate::engine::{Engine, KvCache, LogitRows};
 use crate::error::Error;
 use crate::files::json;
@@ -271,7 +272,7 @@ fn computes(device: Option<&Device>, args: &ModelArgs, model: &Model) -> Result<
 }
 
 fn info(args: &InfoArgs) -> Result<(), CliError> {
-    if args.model.model.extension().is_some_and(|extension| extension == "onnx") {
+    if Encoder::is_model(&args.model.model) {
         return encode::info(&args.model.model, args.json);
     }
     let device = device(&args.model)?;

@@ -135,7 +135,7 @@ fn write(path: &Path, outputs: Vec<EncoderOutput>) -> Result<(), CliError> {
     out.flush().map_err(failed)
 }
 
-/// Says what an ONNX file is.
+/// Says what an encoder is.
 pub(super) fn info(path: &Path, as_json: bool) -> Result<(), CliError> {
     let model = Encoder::open(path)?;
     let describe = |ports: Vec<EncoderPort>| -> Vec<String> {
@@ -148,7 +148,7 @@ pub(super) fn info(path: &Path, as_json: bool) -> Result<(), CliError> {
     };
     let [n_nodes, n_left] = model.n_nodes();
     let answer = json!({
-        "architecture": "onnx",
+        "architecture": model.architecture(),
         "inputs": describe(model.inputs()),
         "outputs": describe(model.outputs()),
         "nodes": n_nodes,

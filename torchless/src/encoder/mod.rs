@@ -1,4 +1,5 @@
-//! Encoders of events: transformers, and whatever else is made of their operators, from ONNX files.
+//! Encoders of events: transformers, and whatever else is made of their operators, from ONNX files,
+//! and some families from safetensors.
 //!
 //! [`Encoder`] is a model; it is immutable, and threads share it in an `Arc`. [`EncoderScratch`] is
 //! the memory of one thread: plans for the shapes that it has seen, and buffers. A plan resolves
@@ -10,6 +11,7 @@
 //! if they stay finite in the model: their weights are exact zeros.
 
 mod batch;
+mod checkpoint;
 mod events;
 mod fuse;
 mod graph;
@@ -60,10 +62,11 @@ use crate::simd::InstructionSet;
 /// ```
 #[derive(Debug)]
 pub struct Encoder {
+    architecture: &'static str,
     graph: Graph,
     precision: EncoderPrecision,
     isa: InstructionSet,
-    /// Nodes of the file.
+    /// Nodes of the file, or of the graph that was made of weights.
     n_nodes: usize,
     /// By which plans know their model.
     identity: Arc<()>,
@@ -102,24 +105,38 @@ pub struct EncoderPort {
 }
 
 impl Encoder {
-    /// Opens an ONNX file (opsets 13 to 21) for single precision.
+    /// Opens a model for single precision: an ONNX file (opsets 13 to 21), a folder with
+    /// `config.json` and `model.safetensors`, or a `.safetensors` file beside its `config.json`.
     ///
     /// # Errors
     ///
     /// A file that breaks its format, and an operator, an attribute or a type that is not
-    /// supported: the error names the node.
+    /// supported: the error names the node. Of a configuration the error names the field, and of
+    /// weights the tensor: one that is missing, superfluous, or of another shape, or that has a
+    /// number that is not finite.
     pub fn open(path: impl AsRef<Path>) -> Result<Encoder, Error> {
         Encoder::open_with(path, &EncoderOptions::default())
     }
 
-    /// Opens an ONNX file as `options` say.
+    /// Opens a model as `options` say.
     ///
     /// # Errors
     ///
     /// Those of [`Encoder::open`], and fixed inputs that the model does not have.
     pub fn open_with(path: impl AsRef<Path>, options: &EncoderOptions) -> Result<Encoder, Error> {
-        let graph = onnx::read(path.as_ref())?;
-        Encoder::of_graph(graph, options, InstructionSet::best())
+        let (architecture, graph) = match checkpoint::is_checkpoint(path.as_ref()) {
+            true => checkpoint::read(path.as_ref()).map(|read| (read.model_type, read.graph))?,
+            false => ("onnx", onnx::read(path.as_ref())?),
+        };
+        let encoder = Encoder::of_graph(graph, options, InstructionSet::best())?;
+        Ok(Encoder { architecture, ..encoder })
+    }
+
+    /// Returns whether `path` is one that [`Encoder::open`] reads, by its name and, of safetensors,
+    /// by the `model_type` of its configuration.
+    pub fn is_model(path: impl AsRef<Path>) -> bool {
+        let path = path.as_ref();
+        path.extension().is_some_and(|extension| extension == "onnx") || checkpoint::is_encoder(path)
     }
 
     fn of_graph(mut graph: Graph, options: &EncoderOptions, isa: InstructionSet) -> Result<Encoder, Error> {
@@ -137,7 +154,7 @@ impl Encoder {
         fuse::softmax_sums(&mut graph);
         fuse::products(&mut graph, precision);
         simplify::prune(&mut graph);
-        Ok(Encoder { graph, precision, isa, n_nodes, identity: Arc::default() })
+        Ok(Encoder { architecture: "onnx", graph, precision, isa, n_nodes, identity: Arc::default() })
     }
 
     /// Returns the model computed with another instruction set, for tests and measurements.
@@ -145,6 +162,11 @@ impl Encoder {
     pub fn with_instruction_set(mut self, isa: InstructionSet) -> Encoder {
         self.isa = isa;
         self
+    }
+
+    /// Returns `onnx`, or the `model_type` of the configuration.
+    pub fn architecture(&self) -> &'static str {
+        self.architecture
     }
 
     /// Returns what the model wants.

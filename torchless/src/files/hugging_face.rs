@@ -15,29 +15,29 @@ use crate::error::{Error, Problem};
 pub(crate) const LARGEST_SIZE: u64 = 1 << 31;
 
 /// A JSON object of a file, whose fields are read by name.
-struct Fields<'a> {
-    path: &'a Path,
+pub(crate) struct Fields<'a> {
+    pub(crate) path: &'a Path,
     /// What precedes names in messages: `rope_parameters.`
-    prefix: &'static str,
-    object: &'a Map<String, Value>,
+    pub(crate) prefix: &'static str,
+    pub(crate) object: &'a Map<String, Value>,
 }
 
 impl Fields<'_> {
-    fn error(&self, name: &str, problem: Problem) -> Error {
+    pub(crate) fn error(&self, name: &str, problem: Problem) -> Error {
         Error::malformed(self.path, format!("`{}{name}`", self.prefix), problem)
     }
 
-    fn unexpected(&self, name: &str, expected: &str, found: &Value) -> Error {
+    pub(crate) fn unexpected(&self, name: &str, expected: &str, found: &Value) -> Error {
         let found: String = found.to_string().chars().take(80).collect();
         self.error(name, Problem::Unexpected { expected: expected.into(), found })
     }
 
     /// Returns a value that is neither missing nor null.
-    fn get(&self, name: &str) -> Option<&Value> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Value> {
         self.object.get(name).filter(|value| !value.is_null())
     }
 
-    fn size_or(&self, name: &str, default: Option<usize>) -> Result<usize, Error> {
+    pub(crate) fn size_or(&self, name: &str, default: Option<usize>) -> Result<usize, Error> {
         let Some(value) = self.get(name) else { return default.ok_or_else(|| self.error(name, Problem::Missing)) };
         let size = value.as_u64().ok_or_else(|| self.unexpected(name, "a whole number", value))?;
         if size == 0 || size >= LARGEST_SIZE {
@@ -47,11 +47,11 @@ impl Fields<'_> {
         Ok(size as usize)
     }
 
-    fn size(&self, name: &str) -> Result<usize, Error> {
+    pub(crate) fn size(&self, name: &str) -> Result<usize, Error> {
         self.size_or(name, None)
     }
 
-    fn positive(&self, name: &str, default: Option<f64>) -> Result<f64, Error> {
+    pub(crate) fn positive(&self, name: &str, default: Option<f64>) -> Result<f64, Error> {
         let Some(value) = self.get(name) else { return default.ok_or_else(|| self.error(name, Problem::Missing)) };
         let number = value.as_f64().ok_or_else(|| self.unexpected(name, "a number", value))?;
         if number > 0.0 && number.is_finite() {
@@ -61,12 +61,12 @@ impl Fields<'_> {
         }
     }
 
-    fn flag(&self, name: &str, default: bool) -> Result<bool, Error> {
+    pub(crate) fn flag(&self, name: &str, default: bool) -> Result<bool, Error> {
         self.get(name)
             .map_or(Ok(default), |value| value.as_bool().ok_or_else(|| self.unexpected(name, "true or false", value)))
     }
 
-    fn text(&self, name: &str) -> Result<Option<&str>, Error> {
+    pub(crate) fn text(&self, name: &str) -> Result<Option<&str>, Error> {
         self.get(name).map(|value| value.as_str().ok_or_else(|| self.unexpected(name, "text", value))).transpose()
     }
 

@@ -27,7 +27,7 @@ impl StoredTensor {
         known.ok_or_else(|| self.malformed(name, Problem::Unsupported { what: "the type", found: self.dtype.clone() }))
     }
 
-    fn malformed(&self, name: &str, problem: Problem) -> Error {
+    pub(crate) fn malformed(&self, name: &str, problem: Problem) -> Error {
         self.file.malformed(format!("tensor `{name}`"), problem)
     }
 }
@@ -92,7 +92,13 @@ impl Tensors {
 
     /// Reads a vector as single precision.
     pub(crate) fn vector(&self, name: &str, length: usize) -> Result<Vec<f32>, Error> {
-        let (tensor, format) = self.get(name, &[length])?;
+        self.numbers(name, &[length])
+    }
+
+    /// Reads a tensor of any shape as single precision.
+    pub(crate) fn numbers(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, Error> {
+        let (tensor, format) = self.get(name, shape)?;
+        let length = tensor.shape.iter().product();
         let bytes = &tensor.file.bytes[tensor.range.clone()];
         if format.row_bytes(length) != Some(bytes.len()) {
             let expected = format!("{length} numbers of type {format}");
