@@ -1,7 +1,7 @@
 //! Features of pairs of particles, and the layers that make a bias of attention of them.
 //!
-//! Qu, Li, Qian: arXiv:2202.03772, section 3. Features of (i, j) and (j, i) are the same numbers, so
-//! that they are computed once, for j ≤ i.
+//! Qu, Li, Qian: arXiv:2202.03772, section 3. Features of (i, j) and (j, i) are the same numbers,
+//! so that they are computed once, for j ≤ i.
 
 use serde_json::json;
 
