@@ -1,5 +1,6 @@
 //! Encoders: models that other programs made, and what they compute for them.
 
+mod checkpoints;
 mod histograms;
 mod hostile;
 mod models;
