@@ -27,7 +27,7 @@ const LAYERS: &[&[&str]] = &[
     &["answer", "check", "evaluate", "exclusion"],
     &["pois"],
     &["comparison", "curves", "fit", "hypothesis", "patchsets", "ranking", "toys"],
-    &["combination", "limit_scan", "scanner", "signal_search"],
+    &["combination", "limit_scan", "scanner", "signal_search", "simplify"],
     &["fits", "goodness", "intervals", "toy_tests", "yields"],
     &["coverage", "projection", "tables", "toy_limits"],
     &["full_report"],
