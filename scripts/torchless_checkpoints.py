@@ -22,11 +22,16 @@ import numpy as np
 import torch
 import transformers
 from safetensors.torch import save_file
-
 from torchless_encoders import FIXTURES, ROOT, encode, export, jets, particle_transformer, randomise, reference_of_jets
 
-TEXT = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24, "vocab_size": 30, "max_position_embeddings": 16}  # fmt: skip
-IMAGE = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24, "image_size": [8, 12], "patch_size": 4, "num_channels": 3}  # fmt: skip
+TEXT = {
+    "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24, "vocab_size": 30,
+    "max_position_embeddings": 16,
+}  # fmt: skip
+IMAGE = {
+    "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24, "image_size": [8, 12],
+    "patch_size": 4, "num_channels": 3,
+}  # fmt: skip
 JETS = {"input_dim": 5, "num_classes": 3, "embed_dims": [16, 16], "pair_embed_dims": [8], "num_heads": 2, "num_layers": 2, "num_cls_layers": 1}  # fmt: skip
 
 
@@ -151,7 +156,10 @@ def speed(args):
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    config = transformers.BertConfig(hidden_size=256, num_hidden_layers=4, num_attention_heads=4, intermediate_size=1024, vocab_size=1000, num_labels=2, attn_implementation="eager")  # fmt: skip
+    config = transformers.BertConfig(
+        hidden_size=256, num_hidden_layers=4, num_attention_heads=4, intermediate_size=1024, vocab_size=1000,
+        num_labels=2, attn_implementation="eager",
+    )  # fmt: skip
     model = hugging_face("BertForSequenceClassification", config)
     inputs = texts(args.events, 128, 1000)
     inputs["attention_mask"][:] = 1
@@ -180,7 +188,9 @@ def speed(args):
                 times["onnxruntime"].append(time.perf_counter() - start)
                 times["torchless"].append(encode(args.bin, folder / "bert", inputs, folder, "--threads", "1", "--batch", str(batch))[1])
             best = {how: min(values) / args.events * 1e3 for how, values in times.items()}
-            print(f"batch {batch:>2}: onnxruntime {best['onnxruntime']:.2f} ms, torchless {best['torchless']:.2f} ms per text; torchless is {best['onnxruntime'] / best['torchless']:.2f} times as fast", flush=True)
+            ratio = best["onnxruntime"] / best["torchless"]
+            times_of = ", ".join(f"{how} {milliseconds:.2f} ms" for how, milliseconds in best.items())
+            print(f"batch {batch:>2}: {times_of} per text; torchless is {ratio:.2f} times as fast", flush=True)
 
 
 def main():
