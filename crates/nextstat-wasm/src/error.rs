@@ -27,7 +27,10 @@ impl EngineError {
 
 impl From<Error> for EngineError {
     fn from(error: Error) -> Self {
-        Self { message: error.full_message(Face::Library), hint: error.hint(Face::Library) }
+        // Settings have the names of questions, which are those of Python. What is said of a file
+        // that was dropped is what the command says of it.
+        let face = if matches!(error, Error::Document(_)) { Face::Command } else { Face::Library };
+        Self { message: error.full_message(face), hint: error.hint(face) }
     }
 }
 
