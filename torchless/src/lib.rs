@@ -35,8 +35,9 @@
 //! the chunk and the batch change no bit. A file is checked before anything is computed: what is
 //! not known is an error with its place. The price is that a new architecture is new code.
 //!
-//! Encoders are graphs, since that is what ONNX files are. [`encoder::Encoder`] makes a plan of one
-//! for each shape of its inputs: steps of arithmetic on views of memory that is reused.
+//! Encoders are graphs, since that is what ONNX files are; weights with a configuration become one.
+//! [`encoder::Encoder`] makes a plan of one for each shape of its inputs: steps of arithmetic on
+//! views of memory that is reused.
 //!
 //! Exact means: single precision throughout, rotary angles in double precision, and quantised
 //! weights as their format defines them.
@@ -45,7 +46,7 @@
 //!
 //! * [`Model`], [`config`], [`memory`]: a model of its files, its sizes, the memory that it needs.
 //! * [`Engine`], [`KvCache`], [`Threads`]: the forward pass on the CPU or on a device.
-//! * [`encoder`]: encoders of events from ONNX files.
+//! * [`encoder`]: encoders of events from ONNX files, or from weights with a configuration.
 //! * [`text`]: tokenizers; [`chat`] templates, [`sampling`], [`generate`], [`score`] of events.
 //! * [`mod@format`], [`Matrix`]: how weights are stored and unpacked.
 //! * [`kernels`], [`backend`], [`device`]: the kernels one by one, and accelerators.

@@ -147,7 +147,8 @@ typedef struct torchless_output {
 /* Returns the version of the library, such as "0.2.0". The text is never freed. */
 const char *torchless_version(void);
 
-/* Opens the ONNX file `path` (opsets 13 to 21) and writes the model to *model.
+/* Opens `path`, an ONNX file (opsets 13 to 21) or a folder with model.safetensors and config.json,
+ * and writes the model to *model.
  *
  * `fixed` (n_fixed, may be NULL if that is 0) are inputs that are always the same; they may decide
  * on shapes. Their first axis is an axis like others. The model has one input less for each.

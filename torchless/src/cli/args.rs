@@ -36,7 +36,7 @@ pub(super) enum Verb {
     Logits(LogitsArgs),
     /// Print log-likelihood ratios of sequences of tokens under two prefixes
     Score(ScoreArgs),
-    /// Compute the outputs of an encoder, an ONNX file, for events in NumPy's files
+    /// Compute the outputs of an encoder for events in NumPy's files
     Encode(EncodeArgs),
     /// Turn text into token ids
     Tokenize(TokenizeArgs),
@@ -305,7 +305,7 @@ pub(super) struct VerifyArgs {
 /// Arguments of `encode`.
 #[derive(Debug, Args)]
 pub(super) struct EncodeArgs {
-    /// An ONNX file
+    /// An ONNX file, or a folder with `model.safetensors` and `config.json`
     #[arg(value_name = "MODEL")]
     pub(super) model: PathBuf,
 

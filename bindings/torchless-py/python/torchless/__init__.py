@@ -1,4 +1,4 @@
-"""Encoders of events from ONNX files: NumPy and awkward arrays in, NumPy arrays out."""
+"""Encoders of events from files: NumPy and awkward arrays in, NumPy arrays out."""
 
 from ._encoder import Encoder, Port
 from ._histograms import Axis, AxisTraits, Histogram, Score, ScoreHistograms, Variation

@@ -37,7 +37,7 @@ class Encoder:
     Parameters
     ----------
     path
-        An ONNX file (opsets 13 to 21).
+        An ONNX file (opsets 13 to 21), or a folder with `model.safetensors` and `config.json`.
     precision
         `"single"`, or `"double"`: a reference, and slow.
     fixed
