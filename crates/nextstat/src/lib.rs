@@ -51,6 +51,7 @@
 //! | [`coverage`](Analysis::coverage) | [`CoverageRequest`](coverage::CoverageRequest) | coverage of intervals by toys |
 //! | [`toy_limit`](Analysis::toy_limit) | [`ToyLimitRequest`](toy_limits::ToyLimitRequest) | upper limits by toys |
 //! | [`toy_significance`](Analysis::toy_significance) | [`ToySignificanceRequest`](toy_limits::ToySignificanceRequest) | significance of a discovery by toys |
+//! | [`simplify`](Analysis::simplify) | [`SimplifyRequest`](simplify::SimplifyRequest) | the background of a few channels as a small workspace |
 //! | [`yields`](Analysis::yields), [`report`](Analysis::report) | | yields before and after a fit; a summary of one fit |
 //! | [`project`](Analysis::project), [`report_from`](Analysis::report_from), [`compare`](Analysis::compare) | [`StoredFit`](stored::StoredFit) | yields, a summary and a test of the prediction of a stored fit |
 //!

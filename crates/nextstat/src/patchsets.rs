@@ -5,6 +5,8 @@ mod merge;
 pub use merge::{GridMergeError, GridShard, NamedGrid, merge};
 
 use crate::document::{VERSION, headed, to_document};
+use crate::error::{NeedsPoi, Procedure, SettingsError};
+use crate::pois::poi_named;
 use crate::provenance::{WorkspaceProvenance, file_name};
 use crate::{Analysis, Answer, CompiledModel, Document, Error, Face, Provenance, Settings};
 use ns_core::CompileOptions;
@@ -138,27 +140,41 @@ impl SignalGrid {
         Ok(CompiledModel::new(workspace, options)?)
     }
 
-    /// Compiles the background alone, without a parameter of interest.
+    /// Compiles the background alone, without a parameter of interest, and returns the name of the
+    /// strength of its signals if there is one.
     ///
     /// # Errors
     /// A workspace that is not a model.
-    pub(crate) fn background_model(&self, options: &CompileOptions) -> Result<CompiledModel, Error> {
+    pub(crate) fn background(&self, options: &CompileOptions) -> Result<(CompiledModel, Option<String>), Error> {
         let workspace = from_value(&self.background)?;
-        Ok(CompiledModel::new(workspace, &CompileOptions { poi: PoiChoice::None, ..options.clone() })?)
+        let strength = poi_named(&workspace, options);
+        Ok((CompiledModel::new(workspace, &CompileOptions { poi: PoiChoice::None, ..options.clone() })?, strength))
     }
 
-    /// Returns the name of the strength of the signals, if the options or the measurement name one.
-    pub(crate) fn strength(&self, options: &CompileOptions) -> Option<String> {
-        if let PoiChoice::Named(names) = &options.poi {
-            return names.first().cloned();
+    /// Returns the analysis of the model of one patch.
+    ///
+    /// # Errors
+    /// As [`SignalGrid::model`], and settings that do not fit.
+    pub(crate) fn analysis(&self, entry: &PatchEntry, request: &GridRequest<'_>) -> Result<Analysis, Error> {
+        Analysis::new(&self.model(entry, request.options)?, request.settings)
+    }
+
+    /// Returns the analysis of the first patch that can be analysed.
+    ///
+    /// # Errors
+    /// The error of the first patch if there is none; `procedure` needs a signal if there is no
+    /// patch.
+    pub(crate) fn first_analysis(&self, request: &GridRequest<'_>, procedure: Procedure) -> Result<Analysis, Error> {
+        let mut first_error = None;
+        for entry in self.set.patches() {
+            match self.analysis(entry, request) {
+                Ok(analysis) => return Ok(analysis),
+                Err(error) => {
+                    first_error.get_or_insert(error);
+                }
+            }
         }
-        let workspace = from_value(&self.background).ok()?;
-        let mut measurements = workspace.measurements.into_iter();
-        let measurement = match &options.measurement {
-            Some(name) => measurements.find(|measurement| measurement.name == *name),
-            None => measurements.next(),
-        };
-        measurement.and_then(|measurement| measurement.poi)
+        Err(first_error.unwrap_or(SettingsError::NoPoi(NeedsPoi::Procedure(procedure)).into()))
     }
 
     /// Asks the same question of every patch. The background is read once, and each signal is
@@ -193,8 +209,7 @@ impl SignalGrid {
         let n_patches = self.set.patches().len();
         let entries = &self.set.patches()[part.range(n_patches)];
         let ask = |entry: &PatchEntry| {
-            let model = self.model(entry, request.options)?;
-            let answer = question(&Analysis::new(&model, request.settings)?)?;
+            let answer = question(&self.analysis(entry, request)?)?;
             Ok((answer.result_document(), answer.analysis.provenance_of(self.workspace_provenance())))
         };
         let mut answers = parallel::map(entries.len(), execution, || (), |(), i| ask(&entries[i]));

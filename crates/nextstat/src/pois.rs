@@ -5,8 +5,9 @@ use crate::answer::Document;
 use crate::error::{Setting, SettingsError};
 use crate::settings::index_of;
 use crate::{Analysis, Answer, Error};
-use ns_core::compile::unknown_poi;
-use ns_core::{CompileError, Model};
+use ns_core::compile::{PoiChoice, choose_measurement, unknown_poi};
+use ns_core::spec::Workspace;
+use ns_core::{CompileError, CompileOptions, Model};
 use ns_inference::parallel::{self, ExecutionContext};
 use serde_json::{Value, json};
 use std::num::NonZeroUsize;
@@ -29,6 +30,18 @@ pub fn poi_index(model: &Model, name: &str) -> Result<usize, CompileError> {
         SettingsError::Vector { name, len, .. } => CompileError::VectorPoi { poi: name, len },
         _ => unknown_poi(parameters, measurement, name, None),
     })
+}
+
+/// Returns the name of the first parameter of interest of `workspace`, by `options` or by the
+/// measurement, whether a modifier uses it or not: signals may come later.
+pub(crate) fn poi_named(workspace: &Workspace, options: &CompileOptions) -> Option<String> {
+    if let PoiChoice::Named(names) = &options.poi
+        && let Some(name) = names.first()
+    {
+        return Some(name.clone());
+    }
+    let (_, measurement) = choose_measurement(workspace, options.measurement.as_deref()).ok()?;
+    measurement.poi.clone().filter(|poi| !poi.is_empty())
 }
 
 impl Analysis {

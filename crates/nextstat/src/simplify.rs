@@ -29,9 +29,9 @@ pub use comparison::{ComparedTest, ComparedTests, SimplifiedComparison};
 pub use ns_inference::simplified::SimplifiedForm;
 
 use crate::document::headed;
-use crate::error::{NeedsPoi, Setting, SettingsError, SimplifyError};
+use crate::error::{Procedure, SimplifyError};
 use crate::patchsets::{GridRequest, SignalGrid};
-use crate::{Analysis, CompiledModel, Error};
+use crate::{Analysis, Error};
 use background::{Background, SignalInChannels};
 use ns_core::spec::Workspace;
 use ns_inference::parallel::ExecutionContext;
@@ -107,21 +107,19 @@ impl Analysis {
         let background = Background::of_model(self, &request.channels)?;
         let provenance = json!(background.analysis().provenance_of(self.provenance().workspace));
         let mut found = Simplified::new(background, request.form, provenance)?;
-        if let Some(&poi) = self.whole_model().pois.first() {
-            let SignalInChannels { yields: signal, left_out } = found.background.signal(self)?;
+        if !self.whole_model().pois.is_empty() {
+            let SignalInChannels { signal, left_out } = found.background.signal(self)?;
             if left_out > NEGLIGIBLE {
                 let percent = 100.0 * left_out;
                 found.warnings.push(format!("{percent:.1} % of the signal is in other channels, and is left out"));
             }
-            if signal.iter().all(|&events| events == 0.0) {
+            if signal.yields.iter().all(|&events| events == 0.0) {
                 found.warnings.push("there is no signal in the simplified channels".to_owned());
             }
             if request.compare {
                 found.comparison = Some(SimplifiedComparison::of_model(found.compared(self, &signal)?));
             }
-            let domain = self.domain();
-            let range = [domain.lower[poi], domain.upper[poi]];
-            found.signal = Some(SimplifiedSignal { yields: signal, range });
+            found.signal = Some(signal);
         }
         Ok(found)
     }
@@ -218,9 +216,8 @@ impl SignalGrid {
         simplify: &SimplifyRequest,
         execution: ExecutionContext<'_>,
     ) -> Result<Simplified, Error> {
-        let full = Analysis::new(&self.first_model(request)?, request.settings)?;
-        let strength = self.strength(request.options);
-        let model = self.background_model(request.options)?;
+        let full = self.first_analysis(request, Procedure::Simplify)?;
+        let (model, strength) = self.background(request.options)?;
         let background = Background::fit(&model, &full, strength, &simplify.channels)?;
         let provenance = background.analysis().provenance_of(self.workspace_provenance());
         let mut found = Simplified::new(background, simplify.form, self.with_patchset(Some(&provenance)))?;
@@ -229,21 +226,6 @@ impl SignalGrid {
             found.comparison = Some(SimplifiedComparison::of_grid(&found, self, request, execution));
         }
         Ok(found)
-    }
-
-    /// Returns the model of the first patch that is one.
-    fn first_model(&self, request: &GridRequest<'_>) -> Result<CompiledModel, Error> {
-        let mut first_error = None;
-        for entry in self.set().patches() {
-            match self.model(entry, request.options) {
-                Ok(model) => return Ok(model),
-                Err(error) => {
-                    first_error.get_or_insert(error);
-                }
-            }
-        }
-        let no_signal = || SettingsError::NoPoi(NeedsPoi::Setting(Setting::Channel)).into();
-        Err(first_error.unwrap_or_else(no_signal))
     }
 }
 

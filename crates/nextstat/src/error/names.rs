@@ -125,6 +125,7 @@ pub enum Procedure {
     Scan,
     Session,
     Significance,
+    Simplify,
     Toys,
 }
 
@@ -143,6 +144,7 @@ impl Procedure {
             Self::Scan => ["scan", "profile_scan"],
             Self::Session => ["session", "ProfiledDifferentiableSession"],
             Self::Significance => ["significance", "significance"],
+            Self::Simplify => ["simplify", "simplify"],
             Self::Toys => ["toys", "fit_toys"],
         };
         face.either(command, library)

@@ -17,8 +17,11 @@ pub enum SimplifyError {
         selection: String,
     },
     /// A background whose fit did not converge.
-    #[error("the fit of the background to the other channels did not converge")]
-    Background,
+    #[error("the fit of the background to the other channels did not converge: {}", .warnings.join("; "))]
+    Background {
+        /// The warnings of the fit.
+        warnings: Vec<String>,
+    },
     /// A parameter that no channel determines but those that are simplified.
     #[error("nothing but the simplified channels determines `{name}`, on which their yields depend")]
     Undetermined {
@@ -85,7 +88,7 @@ impl SimplifyError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NoChannel => Some("name the signal regions".to_owned()),
-            Self::Bins { .. } => Some("name the channel alone; `prune` removes channels".to_owned()),
+            Self::Bins { .. } => Some("name the channel alone".to_owned()),
             Self::Undetermined { name } => {
                 Some(format!("keep the control regions of `{name}` out of the simplified channels, or fix it"))
             }
@@ -97,7 +100,7 @@ impl SimplifyError {
             Self::OtherBackground
             | Self::NotFinite { .. }
             | Self::NoSignal
-            | Self::Background
+            | Self::Background { .. }
             | Self::FixedSignal { .. }
             | Self::Hidden { .. }
             | Self::OtherBins => None,

@@ -1,8 +1,9 @@
 //! The sample of a background that signals take the place of.
 
 use crate::error::ScannerError;
+use crate::pois::poi_named;
 use ns_core::CompileOptions;
-use ns_core::compile::PoiChoice;
+use ns_core::compile::{PoiChoice, choose_measurement};
 use ns_core::spec::{Modifier, ModifierData, ModifierInterpolation, Sample, Workspace};
 
 /// The sample that signals take the place of.
@@ -60,20 +61,13 @@ impl SignalSlot {
         if let Some(strength) = &self.strength {
             return Ok(strength.clone());
         }
-        if let PoiChoice::Named(names) = &options.poi
-            && let Some(name) = names.first()
-        {
-            return Ok(name.clone());
+        if let Some(name) = poi_named(workspace, options) {
+            return Ok(name);
         }
-        let mut measurements = workspace.measurements.iter();
-        let measurement = match &options.measurement {
-            Some(name) => measurements.find(|measurement| measurement.name == *name),
-            None => measurements.next(),
-        };
-        // Compiling says what is wrong.
-        let Some(measurement) = measurement else { return Ok(String::new()) };
-        let poi = measurement.poi.clone().filter(|poi| !poi.is_empty());
-        Ok(poi.ok_or_else(|| ScannerError::NoStrength { measurement: measurement.name.clone() })?)
+        // Compiling says what is wrong where there is no measurement.
+        let chosen = choose_measurement(workspace, options.measurement.as_deref());
+        let Ok((_, measurement)) = chosen else { return Ok(String::new()) };
+        Err(ScannerError::NoStrength { measurement: measurement.name.clone() }.into())
     }
 
     /// Returns the name of the statistical uncertainties in `channel`.

@@ -3,7 +3,7 @@
 use super::background::Background;
 use super::row::Row;
 use super::{Search, SearchRequest, SearchToys, StrongestSignal, TrialsPoint, Upcrossings};
-use crate::error::{NeedsPoi, Procedure, SearchError, SettingsError};
+use crate::error::{Procedure, SearchError};
 use crate::hypothesis::{LimitRequest, SignificanceRequest};
 use crate::patchsets::{GridRequest, SignalGrid, failed_patches};
 use crate::{Analysis, Error, Provenance};
@@ -96,25 +96,14 @@ impl Question<'_> {
 
     /// Fits the background, in the model of the first signal that can be analysed.
     fn background(&self) -> Result<Background, Error> {
-        let mut first_error = None;
-        for entry in self.grid.set().patches() {
-            match self.analysis(entry) {
-                Ok(analysis) => {
-                    analysis.require_cpu("a search")?;
-                    return Background::fit(analysis);
-                }
-                Err(error) => {
-                    first_error.get_or_insert(error);
-                }
-            }
-        }
-        Err(first_error.unwrap_or(SettingsError::NoPoi(NeedsPoi::Procedure(Procedure::Significance)).into()))
+        let analysis = self.grid.first_analysis(self.request, Procedure::Significance)?;
+        analysis.require_cpu("a search")?;
+        Background::fit(analysis)
     }
 
     /// Returns the analysis of the model with one signal.
     fn analysis(&self, entry: &PatchEntry) -> Result<Analysis, Error> {
-        let model = self.grid.model(entry, self.request.options)?;
-        Analysis::new(&model, self.request.settings)
+        self.grid.analysis(entry, self.request)
     }
 
     /// Returns what was found of the signal of `entry`.

@@ -1,6 +1,7 @@
 //! The background of the channels that are simplified: its fit to the other channels.
 
-use crate::error::{NeedsPoi, Setting, SimplifyError};
+use super::SimplifiedSignal;
+use crate::error::{NeedsPoi, Procedure, Setting, SimplifyError};
 use crate::regions::Regions;
 use crate::{Analysis, CompiledModel, Error, Settings};
 use ns_core::compile::PoiChoice;
@@ -50,8 +51,8 @@ struct PointOfExpansion {
 
 /// A signal at a strength of 1.
 pub(super) struct SignalInChannels {
-    /// Its yields in the simplified channels (K).
-    pub(super) yields: Vec<f64>,
+    /// Its yields in the simplified channels.
+    pub(super) signal: SimplifiedSignal,
     /// The fraction of its events in the other channels.
     pub(super) left_out: f64,
 }
@@ -199,7 +200,7 @@ impl Background {
     /// being those of the background; those that it does not have are nominal.
     pub(super) fn signal(&self, full: &Analysis) -> Result<SignalInChannels, Error> {
         let (own, model) = (self.model(), full.whole_model());
-        let poi = full.poi(NeedsPoi::Setting(Setting::Channel))?;
+        let poi = full.poi(NeedsPoi::Procedure(Procedure::Simplify))?;
         let n_bins = |model: &Model| (0..model.channels.len()).map(|c| model.channel_bins(c).len()).collect::<Vec<_>>();
         let has_own_bins = own.channels == model.channels && n_bins(own) == n_bins(model);
         if !has_own_bins || self.of_channels(&full.shown_data().main) != self.data() {
@@ -237,7 +238,10 @@ impl Background {
                 return Err(SimplifyError::NotLinear { channel: channel.to_owned(), name }.into());
             }
         }
-        Ok(SignalInChannels { yields: one.iter().zip(&none).map(|(one, none)| one - none).collect(), left_out })
+        let yields = one.iter().zip(&none).map(|(one, none)| one - none).collect();
+        let domain = full.domain();
+        let signal = SimplifiedSignal { yields, range: [domain.lower[poi], domain.upper[poi]] };
+        Ok(SignalInChannels { signal, left_out })
     }
 }
 
@@ -307,7 +311,7 @@ fn of_fit(analysis: &Analysis) -> Result<PointOfExpansion, Error> {
     let mut problem = analysis.problem(&mut likelihood);
     let found = fit(&mut problem);
     if !found.converged {
-        return Err(SimplifyError::Background.into());
+        return Err(SimplifyError::Background { warnings: found.warnings }.into());
     }
     let covariance = Propagator::postfit(problem.model, problem.likelihood, &found.bestfit, &analysis.domain());
     let at_bounds = found.at_bounds.into_iter().map(|at| at.parameter).collect();

@@ -1,7 +1,6 @@
 //! CLs of simplified models beside those of the full model.
 
 use super::{Simplified, SimplifiedSignal};
-use crate::error::{NeedsPoi, Setting};
 use crate::hypothesis::HypotestRequest;
 use crate::patchsets::{GridRequest, SignalGrid, failed_patches};
 use crate::{Analysis, CompiledModel, Error, Settings};
@@ -62,15 +61,12 @@ impl ComparedTest {
 }
 
 impl Simplified {
-    /// Tests the signal of `full` in the full model and `signal`, the same one in the bins of the
-    /// simplified channels (K), in both simplified ones.
-    pub(super) fn compared(&self, full: &Analysis, signal: &[f64]) -> Result<ComparedTests, Error> {
-        let (poi, domain) = (full.poi(NeedsPoi::Setting(Setting::Channel))?, full.domain());
-        let range = [domain.lower[poi], domain.upper[poi]];
+    /// Tests the signal of `full` in the full model and `signal`, the same one in the simplified
+    /// channels, in both simplified ones.
+    pub(super) fn compared(&self, full: &Analysis, signal: &SimplifiedSignal) -> Result<ComparedTests, Error> {
         let test = |form: SimplifiedForm| {
             let yields = SimplifiedYields::of(&self.moments, form);
-            let signal = SimplifiedSignal { yields: signal.to_vec(), range };
-            let workspace = self.background.workspace(&yields, form, Some(&signal));
+            let workspace = self.background.workspace(&yields, form, Some(signal));
             let model = CompiledModel::new(workspace, &CompileOptions::default())?;
             ComparedTest::of(&Analysis::new(
                 &model,
@@ -100,9 +96,8 @@ impl SimplifiedComparison {
     ) -> Self {
         let entries = grid.set().patches();
         let test = |entry: &PatchEntry| {
-            let analysis = Analysis::new(&grid.model(entry, request.options)?, request.settings)?;
-            let signal = simplified.background.signal(&analysis)?;
-            simplified.compared(&analysis, &signal.yields)
+            let analysis = grid.analysis(entry, request)?;
+            simplified.compared(&analysis, &simplified.background.signal(&analysis)?.signal)
         };
         let answers = parallel::map(entries.len(), execution, || (), |(), i| test(&entries[i]));
         let mut found = Self { signals: Vec::new(), tests: Vec::new(), n_signals: entries.len() };

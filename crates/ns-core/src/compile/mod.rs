@@ -103,7 +103,10 @@ pub fn compile(workspace: &Workspace, options: &CompileOptions) -> Result<Model,
 }
 
 /// Returns the measurement called `name`, or the first one, with its index.
-pub(crate) fn choose_measurement<'a>(
+///
+/// # Errors
+/// No measurement, none of that name, or two of one name.
+pub fn choose_measurement<'a>(
     workspace: &'a Workspace,
     name: Option<&str>,
 ) -> Result<(usize, &'a Measurement), CompileError> {
