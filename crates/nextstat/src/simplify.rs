@@ -250,8 +250,8 @@ fn warnings(
     let far: Vec<usize> = (0..k).filter(is_far).collect();
     if form == SimplifiedForm::ThirdMoments && !far.is_empty() {
         warnings.push(format!(
-            "second derivatives change the moments by much, so that the expansion is not to be trusted: {}; the linear \
-             form does without",
+            "second derivatives change the moments strongly, so the expansion is not reliable in {}; the linear form \
+             does not use them",
             places(&far)
         ));
     }

@@ -90,7 +90,7 @@ impl SimplifyError {
             Self::NoChannel => Some("name the signal regions".to_owned()),
             Self::Bins { .. } => Some("name the channel alone".to_owned()),
             Self::Undetermined { name } => {
-                Some(format!("keep the control regions of `{name}` out of the simplified channels, or fix it"))
+                Some(format!("leave a channel that determines `{name}` to the fit, or fix it"))
             }
             Self::SeveralStrengths { .. } | Self::NotLinear { .. } => {
                 Some("name another parameter of interest".to_owned())
