@@ -1,10 +1,12 @@
 //! Errors, with the file and the field that they are about.
 
+mod gradients;
 mod histograms;
 
 use std::io;
 use std::path::PathBuf;
 
+pub use gradients::GradientProblem;
 pub use histograms::HistogramProblem;
 
 use crate::config::KvShape;
@@ -221,6 +223,9 @@ pub enum Error {
     /// Histograms of a score that cannot be filled.
     #[error(transparent)]
     Histogram(#[from] HistogramProblem),
+    /// A gradient that the model does not have.
+    #[error(transparent)]
+    Gradient(#[from] GradientProblem),
     /// One of several variations of events cannot be computed.
     #[error("variation `{name}`: {source}")]
     InVariation {
@@ -255,6 +260,7 @@ impl Error {
             }
             Error::EncoderInput { problem, .. } => problem.hint(),
             Error::Histogram(problem) => problem.hint(),
+            Error::Gradient(problem) => problem.hint(),
             Error::InVariation { source, .. } => source.hint(),
             Error::ExactOnly { .. } => Some("leave out --activations, or pass --device cpu"),
             Error::NoBackend { .. }
@@ -409,6 +415,9 @@ pub enum NodeProblem {
         /// The most that is read.
         limit: usize,
     },
+    /// An operator whose derivative with respect to an input is not computed.
+    #[error("its derivative is not computed")]
+    NoGradient,
     /// A tensor of more elements than are computed.
     #[error("a tensor of shape {shape} has more than {limit} elements")]
     TooLarge {
@@ -427,6 +436,9 @@ impl NodeProblem {
                 Some("the operators that are computed are listed in torchless/docs/encoders.md")
             }
             NodeProblem::NotConstant { .. } => Some("shapes may depend on the shapes of inputs only"),
+            NodeProblem::NoGradient => {
+                Some("weights of normalisations and convolutions, and limits of Clip, must not depend on an input")
+            }
             NodeProblem::TooLarge { .. } => Some("give fewer events at once, or shorter ones"),
             _ => None,
         }
@@ -602,6 +614,11 @@ const SENTENCE: usize = 160;
 /// Returns a name from a file as messages quote it.
 pub(crate) fn quoted(name: &str) -> String {
     brief(name, NAME)
+}
+
+/// Returns names of a file in quotes, as messages list them.
+fn listed(names: &[String]) -> String {
+    names.iter().map(|name| format!("`{}`", quoted(name))).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the message of a program from a file, as messages quote it.

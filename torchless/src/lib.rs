@@ -71,7 +71,7 @@ pub use config::KvShape;
 pub use cpu::integers::{Activations, IntegerSet};
 pub use cpu::{Threads, kernels};
 pub use engine::{Engine, EngineCounters, KvCache, LogitRows};
-pub use error::{Error, HistogramProblem, InputProblem, NodeProblem, Problem};
+pub use error::{Error, GradientProblem, HistogramProblem, InputProblem, NodeProblem, Problem};
 pub use model::{LoadOptions, Model, Observer, memory};
 pub use simd::InstructionSet;
 pub use text::{chat, generate, sampling, score};

@@ -66,9 +66,6 @@ impl ScratchPool {
     }
 }
 
-/// The place of a group, and what came of it.
-type GroupResult = (usize, Result<Vec<EncoderOutput>, Error>);
-
 /// Events that are computed together.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Group {
@@ -128,24 +125,10 @@ impl Encoder {
     ) -> Result<Vec<EncoderOutput>, Error> {
         let events = CheckedEvents::new(&self.graph, events, options)?;
         let groups = groups(&events, (0..events.n_events).collect(), options.events_at_once);
-        let results: Mutex<Vec<GroupResult>> = Mutex::new(Vec::with_capacity(groups.len()));
-        let cost = if groups.len() > 1 { usize::MAX } else { 0 };
-        threads.each(
-            (0..groups.len()).collect(),
-            cost,
-            || (),
-            |(), index| {
-                let mut scratch = scratches.take();
-                let result = self.encode_group(&mut scratch, &events, &groups[index]);
-                scratches.give_back(scratch);
-                results.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
-            },
-        );
-        let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-        // In one order, so that of several errors the same one is reported.
-        results.sort_by_key(|(index, _)| *index);
+        let encode = |scratch: &mut EncoderScratch, group: &Group| self.encode_group(scratch, &events, group);
+        let results = each_group(threads, scratches, &groups, encode);
         let mut joined = Joined::new(&self.graph, &events);
-        for ((_, result), group) in results.into_iter().zip(&groups) {
+        for (result, group) in results.into_iter().zip(&groups) {
             joined.add(result?, group)?;
         }
         Ok(if groups.is_empty() { self.outputs_of_no_events() } else { joined.outputs })
@@ -164,7 +147,7 @@ impl Encoder {
     }
 
     /// Returns empty outputs; sizes that depend on the events are 0.
-    fn outputs_of_no_events(&self) -> Vec<EncoderOutput> {
+    pub(super) fn outputs_of_no_events(&self) -> Vec<EncoderOutput> {
         let one = |port: &Port| {
             let size = |dimension: &Dimension| if let Dimension::Fixed(size) = dimension { *size } else { 0 };
             let mut shape: Vec<usize> = port.dimensions.iter().flatten().map(size).collect();
@@ -181,6 +164,32 @@ impl Encoder {
         };
         self.graph.outputs.iter().map(one).collect()
     }
+}
+
+/// Does `work` for every group, on several threads, and returns what came of it in the order of the
+/// groups: of several errors the same one is reported.
+pub(super) fn each_group<R: Send>(
+    threads: &Threads,
+    scratches: &ScratchPool,
+    groups: &[Group],
+    work: impl Fn(&mut EncoderScratch, &Group) -> Result<R, Error> + Sync + Send,
+) -> Vec<Result<R, Error>> {
+    let results = Mutex::new(Vec::with_capacity(groups.len()));
+    let cost = if groups.len() > 1 { usize::MAX } else { 0 };
+    threads.each(
+        (0..groups.len()).collect(),
+        cost,
+        || (),
+        |(), index| {
+            let mut scratch = scratches.take();
+            let result = work(&mut scratch, &groups[index]);
+            scratches.give_back(scratch);
+            results.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
+        },
+    );
+    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    results.sort_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Divides the events of `order` into groups: those of about one length together, the longest
@@ -208,25 +217,25 @@ pub(super) fn groups(events: &CheckedEvents<'_>, mut order: Vec<usize>, at_once:
 }
 
 /// The outputs of all events.
-struct Joined<'a> {
+pub(super) struct Joined<'a> {
     n_events: usize,
     lengths: Option<&'a [usize]>,
     /// Particles of the longest event, or of padded inputs.
     size: usize,
     /// The axis of particles of each output.
     axes: Vec<Option<usize>>,
-    outputs: Vec<EncoderOutput>,
+    pub(super) outputs: Vec<EncoderOutput>,
 }
 
 impl<'a> Joined<'a> {
-    fn new(graph: &Graph, events: &'a CheckedEvents<'_>) -> Joined<'a> {
+    pub(super) fn new(graph: &Graph, events: &'a CheckedEvents<'_>) -> Joined<'a> {
         let axes = graph.outputs.iter().map(|port| events.particle_axis(port)).collect();
         let lengths = events.lengths.as_deref();
         Joined { n_events: events.n_events, lengths, size: events.size, axes, outputs: Vec::new() }
     }
 
     /// Puts the outputs of a group where they belong; behind an event's length there are zeros.
-    fn add(&mut self, parts: Vec<EncoderOutput>, group: &Group) -> Result<(), Error> {
+    pub(super) fn add(&mut self, parts: Vec<EncoderOutput>, group: &Group) -> Result<(), Error> {
         for (index, part) in parts.into_iter().enumerate() {
             if part.shape.first() != Some(&group.events.len()) {
                 let (found, expected) = (part.shape.first().copied().unwrap_or(0), group.events.len());
@@ -238,15 +247,7 @@ impl<'a> Joined<'a> {
                 self.outputs.push(self.empty(&part, axis)?);
             }
             let whole = &mut self.outputs[index];
-            let inner = |shape: &[usize]| shape[axis.map_or(1, |axis| axis + 1)..].iter().product();
-            let sizes = |shape: &[usize]| axis.map_or(1, |axis| shape[axis]);
-            let place = Placement {
-                events: &group.events,
-                lengths: self.lengths.filter(|_| axis.is_some()),
-                sizes: [sizes(&part.shape), sizes(&whole.shape)],
-                inner: inner(&part.shape),
-                per_event: [part.shape[1..].iter().product(), whole.shape[1..].iter().product()],
-            };
+            let place = Placement::new(group, self.lengths, axis, [&part.shape, &whole.shape]);
             let is_same = |(at, (from, to)): (usize, (&usize, &usize))| at == 0 || Some(at) == axis || from == to;
             if !part.shape.iter().zip(&whole.shape).enumerate().all(is_same) {
                 let (found, expected) = (part.shape, whole.shape.clone());
@@ -284,7 +285,7 @@ impl<'a> Joined<'a> {
 }
 
 /// Returns `length` zeros, or None if there is no memory for them.
-fn zeros<T: Copy + Default>(length: usize) -> Option<Vec<T>> {
+pub(super) fn zeros<T: Copy + Default>(length: usize) -> Option<Vec<T>> {
     let mut values = Vec::new();
     values.try_reserve_exact(length).ok()?;
     values.resize(length, T::default());
@@ -292,7 +293,7 @@ fn zeros<T: Copy + Default>(length: usize) -> Option<Vec<T>> {
 }
 
 /// Where the rows of a group's events go.
-struct Placement<'a> {
+pub(super) struct Placement<'a> {
     events: &'a [usize],
     /// Particles of every event, if the output has an axis of them.
     lengths: Option<&'a [usize]>,
@@ -303,8 +304,26 @@ struct Placement<'a> {
     per_event: [usize; 2],
 }
 
-impl Placement<'_> {
-    fn copy<T: Copy>(&self, from: &[T], to: &mut [T]) {
+impl<'a> Placement<'a> {
+    /// Returns where a group's rows go: `axis` is that of particles, and `shapes` are those of the
+    /// group's numbers and of all events'.
+    pub(super) fn new(
+        group: &'a Group,
+        lengths: Option<&'a [usize]>,
+        axis: Option<usize>,
+        [part, whole]: [&[usize]; 2],
+    ) -> Placement<'a> {
+        let sizes = |shape: &[usize]| axis.map_or(1, |axis| shape[axis]);
+        Placement {
+            events: &group.events,
+            lengths: lengths.filter(|_| axis.is_some()),
+            sizes: [sizes(part), sizes(whole)],
+            inner: part[axis.map_or(1, |axis| axis + 1)..].iter().product(),
+            per_event: [part[1..].iter().product(), whole[1..].iter().product()],
+        }
+    }
+
+    pub(super) fn copy<T: Copy>(&self, from: &[T], to: &mut [T]) {
         let Placement { events, inner, sizes: [short, long], per_event: [part, whole], .. } = *self;
         for (index, event) in events.iter().enumerate() {
             let kept = inner * self.lengths.map_or(short, |lengths| lengths[*event].min(short));

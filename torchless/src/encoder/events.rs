@@ -282,7 +282,7 @@ impl Part<'_> {
 }
 
 /// Returns the rows of a group's events, up to its length.
-fn cut<'a>(input: &EncoderInput<'a>, axis: Option<usize>, group: &Group) -> Part<'a> {
+pub(super) fn cut<'a>(input: &EncoderInput<'a>, axis: Option<usize>, group: &Group) -> Part<'a> {
     let mut shape = input.shape.to_vec();
     let per_event: usize = shape[1..].iter().product();
     shape[0] = group.events.len();

@@ -14,6 +14,7 @@ mod batch;
 mod checkpoint;
 mod events;
 mod fuse;
+mod gradients;
 mod graph;
 mod histograms;
 mod kernels;
@@ -30,6 +31,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use batch::{EncodeOptions, ScratchPool};
+pub use gradients::{Cotangent, EncoderGradients, GradientTarget, InputGradient};
 pub use graph::Dimension;
 use graph::{Graph, Op, Port};
 pub use histograms::{
@@ -70,6 +72,8 @@ pub struct Encoder {
     n_nodes: usize,
     /// By which plans know their model.
     identity: Arc<()>,
+    /// What gradients need of the weights.
+    transposes: kernels::backward::Transposes,
 }
 
 /// How a model is opened.
@@ -154,7 +158,15 @@ impl Encoder {
         fuse::softmax_sums(&mut graph);
         fuse::products(&mut graph, precision);
         simplify::prune(&mut graph);
-        Ok(Encoder { architecture: "onnx", graph, precision, isa, n_nodes, identity: Arc::default() })
+        Ok(Encoder {
+            architecture: "onnx",
+            graph,
+            precision,
+            isa,
+            n_nodes,
+            identity: Arc::default(),
+            transposes: Default::default(),
+        })
     }
 
     /// Returns the model computed with another instruction set, for tests and measurements.
@@ -189,7 +201,8 @@ impl Encoder {
         [self.n_nodes, self.graph.nodes.len()]
     }
 
-    /// Returns the bytes of its weights as they are kept.
+    /// Returns the bytes of its weights as they are kept; those that only gradients need count when
+    /// they were computed.
     pub fn weight_bytes(&self) -> usize {
         let constants = self.graph.constants.values().map(|tensor| tensor.data.n_bytes());
         let mut packed: Vec<&kernels::linear::PackedMatrix> = Vec::new();
@@ -200,7 +213,8 @@ impl Encoder {
                 packed.push(weights);
             }
         }
-        constants.sum::<usize>() + packed.iter().map(|weights| weights.n_bytes()).sum::<usize>()
+        let packed = packed.iter().map(|weights| weights.n_bytes()).sum::<usize>();
+        constants.sum::<usize>() + packed + self.transposes.n_bytes()
     }
 }
 

@@ -171,6 +171,22 @@ impl<'a> CheckedRagged<'a> {
         shape
     }
 
+    /// Puts numbers of `events`, with others up to `length` particles, where the particles are:
+    /// rows of all columns, from the first particle of the first event on.
+    pub(super) fn scatter(&self, events: &[usize], length: usize, from: &[f64], rows: &mut [f64]) {
+        let (n_columns, inner) = (self.input.columns.len(), self.shape[self.axis + 1..].iter().product::<usize>());
+        let [start, _] = self.input.offsets.event(0);
+        for (from, &event) in from.chunks_exact((n_columns * length).max(1)).zip(events) {
+            let [first, n_particles] = self.input.offsets.event(event);
+            for particle in 0..n_particles {
+                let row = &mut rows[(first - start + particle) * n_columns..][..n_columns];
+                for (column, to) in row.iter_mut().enumerate() {
+                    *to = from[(column / inner * length + particle) * inner + column % inner];
+                }
+            }
+        }
+    }
+
     /// Returns the numbers of `events`, with zeros up to `length` particles.
     pub(super) fn gather(&self, events: &[usize], length: usize) -> Gathered {
         let inner = self.shape[self.axis + 1..].iter().product();

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::Encoder;
+use super::gradients::Tape;
 use super::graph::{Dimension, Port};
 use super::kernels::{self, Arg, KernelScratch};
 use super::plan::{Builder, Plan, Source, Value};
@@ -112,7 +113,8 @@ pub struct EncoderScratch {
     /// The most recent last.
     plans: Vec<KnownPlan>,
     buffers: Vec<Data>,
-    kernels: KernelScratch,
+    pub(super) kernels: KernelScratch,
+    pub(super) tape: Tape,
 }
 
 #[derive(Debug)]
@@ -135,7 +137,7 @@ impl EncoderScratch {
     /// Returns the bytes that it holds, about.
     pub fn n_bytes(&self) -> usize {
         let plans: usize = self.plans.iter().map(|known| known.plan.n_bytes).sum();
-        plans + self.buffers.iter().map(Data::n_bytes).sum::<usize>() + self.kernels.n_bytes()
+        plans + self.buffers.iter().map(Data::n_bytes).sum::<usize>() + self.kernels.n_bytes() + self.tape.n_bytes()
     }
 
     fn find(&mut self, model: &Arc<()>, shapes: &[Vec<usize>]) -> Option<Arc<Plan>> {
@@ -175,22 +177,29 @@ impl Encoder {
     /// shapes that the model's operators do not take together.
     pub fn run(&self, scratch: &mut EncoderScratch, inputs: &[EncoderInput<'_>]) -> Result<Vec<EncoderOutput>, Error> {
         let ordered = self.check(inputs)?;
-        let shapes: Vec<Vec<usize>> = ordered.iter().map(|input| input.shape.to_vec()).collect();
-        let plan = match scratch.find(&self.identity, &shapes) {
-            Some(plan) => plan,
-            None => {
-                let plan = Arc::new(Builder::new(self.precision, self.isa).plan(&self.graph, &shapes)?);
-                scratch.keep(&self.identity, shapes, Arc::clone(&plan));
-                plan
-            }
-        };
+        let plan = self.plan(scratch, ordered.iter().map(|input| input.shape))?;
         scratch.prepare(&plan);
         for (input, &slot) in ordered.iter().zip(&plan.inputs) {
             write(input.values, &mut scratch.buffers[plan.buffer_of[slot]]);
         }
         self.follow(&plan, scratch)?;
         let outputs = self.graph.outputs.iter().zip(&plan.outputs);
-        Ok(outputs.map(|(port, value)| read(port, value, &plan, &scratch.buffers)).collect())
+        Ok(outputs.map(|(port, value)| read(port, value, |slot| &scratch.buffers[plan.buffer_of[slot]])).collect())
+    }
+
+    /// Finds or makes the plan for inputs of `shapes`, in the order of the model.
+    pub(super) fn plan<'a>(
+        &self,
+        scratch: &mut EncoderScratch,
+        shapes: impl Iterator<Item = &'a [usize]>,
+    ) -> Result<Arc<Plan>, Error> {
+        let shapes: Vec<Vec<usize>> = shapes.map(<[usize]>::to_vec).collect();
+        if let Some(plan) = scratch.find(&self.identity, &shapes) {
+            return Ok(plan);
+        }
+        let plan = Arc::new(Builder::new(self.precision, self.isa).plan(&self.graph, &shapes)?);
+        scratch.keep(&self.identity, shapes, Arc::clone(&plan));
+        Ok(plan)
     }
 
     fn follow(&self, plan: &Plan, scratch: &mut EncoderScratch) -> Result<(), Error> {
@@ -270,7 +279,8 @@ impl std::fmt::Display for Dimension {
     }
 }
 
-fn write(values: InputValues<'_>, buffer: &mut Data) {
+/// Writes the numbers of an input where a plan has it.
+pub(super) fn write(values: InputValues<'_>, buffer: &mut Data) {
     match (values, buffer) {
         (InputValues::F32(from), Data::F64(to)) => {
             to.iter_mut().zip(from).for_each(|(to, from)| *to = f64::from(*from));
@@ -284,10 +294,11 @@ fn write(values: InputValues<'_>, buffer: &mut Data) {
     }
 }
 
-fn read(port: &Port, value: &Value, plan: &Plan, buffers: &[Data]) -> EncoderOutput {
+/// Returns the numbers of an output; `slot` returns the memory of a slot.
+pub(super) fn read<'a>(port: &Port, value: &'a Value, slot: impl Fn(usize) -> &'a Data) -> EncoderOutput {
     let data = match &value.source {
         Source::Constant(tensor) => &tensor.data,
-        Source::Slot(slot) => &buffers[plan.buffer_of[*slot]],
+        Source::Slot(place) => slot(*place),
     };
     let places = value.view.places();
     let values = match data {

@@ -1,5 +1,7 @@
 //! What can be wrong with histograms of a score: edges, weights, variations, and the score.
 
+use super::listed;
+
 /// Why histograms of a score cannot be filled.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -103,10 +105,6 @@ pub enum HistogramProblem {
     /// A variation that earlier events do not have.
     #[error("earlier events do not have it")]
     New,
-}
-
-fn listed(names: &[String]) -> String {
-    names.iter().map(|name| format!("`{}`", super::quoted(name))).collect::<Vec<_>>().join(", ")
 }
 
 impl HistogramProblem {

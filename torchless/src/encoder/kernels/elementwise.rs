@@ -63,7 +63,7 @@ impl<const N: usize> Runs<N> {
 
 /// Returns the element at `index` of a run.
 #[inline(always)]
-fn at(place: usize, spacing: isize, index: usize) -> usize {
+pub(super) fn at(place: usize, spacing: isize, index: usize) -> usize {
     (place as isize + spacing * index as isize) as usize
 }
 

@@ -331,4 +331,15 @@ impl PackedMatrix {
     pub(super) fn panels(&self) -> &[[Lanes; 2]] {
         &self.panels
     }
+
+    /// Returns the transposed matrix.
+    pub(super) fn transposed(&self) -> PackedMatrix {
+        let mut values = vec![0.0; self.rows * self.columns];
+        for (column, values) in values.chunks_exact_mut(self.rows.max(1)).enumerate() {
+            let panel = &self.panels[column / PANEL * self.rows..][..self.rows];
+            let (half, lane) = (column % PANEL / LANES, column % LANES);
+            values.iter_mut().zip(panel).for_each(|(value, row)| *value = row[half].0[lane]);
+        }
+        PackedMatrix::of(&values, &View::contiguous(&[self.columns, self.rows]))
+    }
 }

@@ -1,6 +1,7 @@
 //! What a step of a plan computes: one function per kind of step, from views of memory into memory
 //! in which the last axis runs fastest.
 
+pub(super) mod backward;
 mod elementwise;
 mod functions;
 pub(super) mod linear;

@@ -191,7 +191,7 @@ pub(super) fn reduce<T: Reducible>(reduction: Reduction, values: &[T], view: &Vi
 }
 
 /// Adds in the order of [`functions::sum`].
-fn lane_sum<T: Reducible>(values: impl Iterator<Item = T>) -> T {
+pub(super) fn lane_sum<T: Reducible>(values: impl Iterator<Item = T>) -> T {
     let mut lanes = [T::of_count(0); LANES];
     for (index, value) in values.enumerate() {
         lanes[index % LANES] = lanes[index % LANES].add(value);
@@ -204,7 +204,7 @@ fn lane_sum<T: Reducible>(values: impl Iterator<Item = T>) -> T {
     lanes[0]
 }
 
-fn signed_places(view: &View) -> Vec<isize> {
+pub(super) fn signed_places(view: &View) -> Vec<isize> {
     let mut places = vec![0];
     for (&size, &stride) in view.shape.iter().zip(&view.strides) {
         places = places.iter().flat_map(|place| (0..size).map(move |i| place + i as isize * stride)).collect();

@@ -11,21 +11,21 @@ use torchless::{InstructionSet, Threads};
 use super::npz::{Array, Numbers, read};
 
 /// Particles of padding that a test adds.
-const MORE: usize = 5;
+pub(super) const MORE: usize = 5;
 
 pub(super) fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/encoders")
 }
 
 /// A model, its inputs, and the outputs that PyTorch computed in double precision.
-struct Case {
+pub(super) struct Case {
     path: PathBuf,
-    inputs: Vec<(String, Array)>,
+    pub(super) inputs: Vec<(String, Array)>,
     expected: Vec<f64>,
 }
 
 impl Case {
-    fn of(name: &str) -> Case {
+    pub(super) fn of(name: &str) -> Case {
         let is_folder = folder().join(name).is_dir();
         let arrays = if is_folder { format!("{name}/reference.npz") } else { format!("{name}.npz") };
         let mut inputs = read(&folder().join(arrays));
@@ -36,12 +36,12 @@ impl Case {
         Case { path, inputs, expected }
     }
 
-    fn open(&self, precision: EncoderPrecision) -> Encoder {
+    pub(super) fn open(&self, precision: EncoderPrecision) -> Encoder {
         Encoder::open_with(&self.path, &EncoderOptions { precision, fixed: Vec::new() }).expect("a model")
     }
 }
 
-fn inputs(arrays: &[(String, Array)]) -> Vec<EncoderInput<'_>> {
+pub(super) fn inputs(arrays: &[(String, Array)]) -> Vec<EncoderInput<'_>> {
     fn one((name, array): &(String, Array)) -> EncoderInput<'_> {
         let values = match &array.numbers {
             Numbers::F32(values) => InputValues::F32(values),
@@ -72,7 +72,7 @@ fn largest_difference(found: &[f64], expected: &[f64]) -> f64 {
     found.iter().zip(expected).map(difference).fold(0.0, f64::max)
 }
 
-const MODELS: [&str; 14] = [
+const MODELS: [&str; 15] = [
     "mlp",
     "text13",
     "text17",
@@ -80,6 +80,7 @@ const MODELS: [&str; 14] = [
     "image",
     "part",
     "part3",
+    "bert_embeddings",
     "bert_logits",
     "bert_pooled",
     "vit_logits",
@@ -115,7 +116,7 @@ fn instruction_sets_agree() {
 }
 
 /// Returns every axis-0 part of an array, in the order of `events`.
-fn events_of(array: &Array, events: &[usize]) -> Array {
+pub(super) fn events_of(array: &Array, events: &[usize]) -> Array {
     let per_event: usize = array.shape[1..].iter().product();
     let mut shape = array.shape.clone();
     shape[0] = events.len();

@@ -13,14 +13,14 @@ use crate::random_model::fresh_folder;
 use crate::support::program;
 
 /// Jets of a fixture: padded, and the numbers of their particles.
-struct Jets {
-    model: Encoder,
-    padded: Vec<(String, Array)>,
-    lengths: Vec<usize>,
+pub(super) struct Jets {
+    pub(super) model: Encoder,
+    pub(super) padded: Vec<(String, Array)>,
+    pub(super) lengths: Vec<usize>,
 }
 
 impl Jets {
-    fn of(name: &str) -> Jets {
+    pub(super) fn of(name: &str) -> Jets {
         let mut padded = read(&folder().join(format!("{name}.npz")));
         padded.retain(|(name, _)| name != "logits");
         let mask = &padded.iter().find(|(name, _)| name == "mask").expect("a mask").1;
@@ -30,7 +30,7 @@ impl Jets {
         Jets { model: Encoder::open(folder().join(format!("{name}.onnx"))).expect("a model"), padded, lengths }
     }
 
-    fn offsets(&self, first: i64) -> Vec<i64> {
+    pub(super) fn offsets(&self, first: i64) -> Vec<i64> {
         let ends = self.lengths.iter().scan(first, |end, &length| {
             *end += length as i64;
             Some(*end)
@@ -48,7 +48,7 @@ impl Jets {
     }
 
     /// Returns the rows `[particles, columns]` of an input.
-    fn rows(&self, input: &str, n_columns: usize) -> Vec<f32> {
+    pub(super) fn rows(&self, input: &str, n_columns: usize) -> Vec<f32> {
         let columns: Vec<Vec<f32>> = (0..n_columns).map(|column| self.column(input, column)).collect();
         (0..columns[0].len()).flat_map(|particle| columns.iter().map(move |column| column[particle])).collect()
     }
@@ -75,7 +75,7 @@ impl Jets {
     }
 }
 
-fn masked() -> EncodeOptions {
+pub(super) fn masked() -> EncodeOptions {
     EncodeOptions { mask: Some("mask".into()), ..EncodeOptions::default() }
 }
 
