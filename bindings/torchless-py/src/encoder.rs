@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use numpy::{PyReadonlyArrayDyn, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use torchless::Threads;
 use torchless::encoder::{
-    Dimension, EncodeOptions, Encoder, EncoderEvents, EncoderOptions, EncoderPort, EncoderPrecision, FixedInput,
-    ScratchPool,
+    Cotangent, Dimension, EncodeOptions, Encoder, EncoderEvents, EncoderOptions, EncoderOutput, EncoderPort,
+    EncoderPrecision, FixedInput, GradientTarget, InputGradient, ScratchPool,
 };
 
 use crate::inputs::{GivenDense, GivenRagged, InputArrays};
@@ -23,6 +23,15 @@ pub(crate) struct RawEncoder {
     pub(crate) scratches: ScratchPool,
     threads: Mutex<Option<KnownThreads>>,
 }
+
+/// What is differentiated as Python gives it: an output and its column, or cotangents of outputs.
+type GivenTarget<'py> = (Option<String>, usize, Option<Vec<(String, PyReadonlyArrayDyn<'py, f64>)>>);
+
+/// How events are computed: the mask, events at once, and threads.
+type GivenOptions = (Option<String>, usize, usize);
+
+/// Outputs, and gradients with respect to inputs.
+type Gradients<'py> = (Bound<'py, PyDict>, Bound<'py, PyDict>);
 
 /// Threads of the last call that asked for several.
 struct KnownThreads {
@@ -78,12 +87,46 @@ impl RawEncoder {
             let threads = self.threads(threads);
             self.encoder.encode_events(&threads, &self.scratches, events, &options)
         });
-        let found = PyDict::new(py);
-        for output in outputs.map_err(|error| error::library(py, &error))? {
-            let name = output.name.clone();
-            found.set_item(name, arrays::array(py, output)?)?;
+        outputs_by_name(py, outputs.map_err(|error| error::library(py, &error))?)
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "what Python passes is made for the call")]
+    fn gradients<'py>(
+        &self,
+        py: Python<'py>,
+        dense: Vec<GivenDense<'py>>,
+        ragged: Vec<GivenRagged<'py>>,
+        target: GivenTarget<'py>,
+        options: GivenOptions,
+    ) -> PyResult<Gradients<'py>> {
+        let arrays = InputArrays::new(dense, ragged)?;
+        let columns = arrays.columns(py)?;
+        let (dense, ragged) = (arrays.dense(py)?, arrays.ragged(py, &columns)?);
+        let (mask, events_at_once, threads) = options;
+        let options = EncodeOptions { events_at_once, mask };
+        let events = EncoderEvents { dense: &dense, ragged: &ragged };
+        let (output, column, cotangents) = &target;
+        let cotangents = cotangents.as_ref().map(|given| {
+            let arrays = given
+                .iter()
+                .map(|(output, array)| Ok(Cotangent { output, shape: array.shape(), values: array.as_slice()? }));
+            arrays.collect::<PyResult<Vec<_>>>()
+        });
+        let cotangents = cotangents.transpose()?;
+        let target = match &cotangents {
+            Some(cotangents) => GradientTarget::Cotangents(cotangents),
+            None => GradientTarget::Column { output: output.as_deref(), column: *column },
+        };
+        let found = py.detach(|| {
+            let threads = self.threads(threads);
+            self.encoder.gradients(&threads, &self.scratches, events, &target, &options)
+        });
+        let found = found.map_err(|error| error::library(py, &error))?;
+        let gradients = PyDict::new(py);
+        for InputGradient { name, shape, values } in found.inputs {
+            gradients.set_item(name, PyArray1::from_vec(py, values).reshape(shape)?)?;
         }
-        Ok(found)
+        Ok((outputs_by_name(py, found.outputs)?, gradients))
     }
 }
 
@@ -107,6 +150,16 @@ impl RawEncoder {
         }
         threads
     }
+}
+
+/// Returns outputs as arrays.
+fn outputs_by_name(py: Python<'_>, outputs: Vec<EncoderOutput>) -> PyResult<Bound<'_, PyDict>> {
+    let found = PyDict::new(py);
+    for output in outputs {
+        let name = output.name.clone();
+        found.set_item(name, arrays::array(py, output)?)?;
+    }
+    Ok(found)
 }
 
 /// Returns names, kinds of elements, and shapes with numbers and names.

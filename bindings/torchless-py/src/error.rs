@@ -64,7 +64,7 @@ pub(crate) fn in_variation(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
 /// Returns whether an error is about what was given with a model, and not about the model.
 fn is_of_inputs(error: &torchless::Error) -> bool {
     match error {
-        torchless::Error::EncoderInput { .. } | torchless::Error::Histogram(_) => true,
+        torchless::Error::EncoderInput { .. } | torchless::Error::Histogram(_) | torchless::Error::Gradient(_) => true,
         torchless::Error::InVariation { source, .. } => is_of_inputs(source),
         _ => false,
     }

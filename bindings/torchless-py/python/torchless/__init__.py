@@ -1,6 +1,6 @@
 """Encoders of events from files: NumPy and awkward arrays in, NumPy arrays out."""
 
-from ._encoder import Encoder, Port
+from ._encoder import Encoder, Gradients, Port
 from ._histograms import Axis, AxisTraits, Histogram, Score, ScoreHistograms, Variation
 from ._ragged import Ragged
 from ._torchless import InputError, ModelError, TorchlessError, __version__
@@ -9,6 +9,7 @@ __all__ = [
     "Axis",
     "AxisTraits",
     "Encoder",
+    "Gradients",
     "Histogram",
     "InputError",
     "ModelError",

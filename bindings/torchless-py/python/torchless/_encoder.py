@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._ragged import Ragged, is_awkward, of_awkward
+from ._ragged import Ragged, gradient_like, is_awkward, of_awkward
 from ._torchless import RawEncoder, input_error
 
 # What each kind of elements is given as; the first is for numbers of other types.
@@ -29,6 +29,21 @@ class Port:
     """`numbers`, `integers` or `truth values`."""
     shape: tuple[int | str, ...] | None
     """Its sizes, and names of those that the caller chooses; None if the model declares none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gradients:
+    """Outputs of many events, and gradients with respect to their inputs."""
+
+    outputs: dict[str, NDArray[Any]]
+    """A NumPy array of each output: what `Encoder.encode` returns, bit by bit."""
+    inputs: dict[str, Any]
+    """The gradient with respect to each input that is made of numbers and is not the mask, in
+    double precision and in the form of the input: a NumPy array with 0 for padding, an awkward
+    array, or `Ragged` with a row of each particle."""
+
+    def __repr__(self) -> str:
+        return f"Gradients({', '.join(self.outputs)}; with respect to {', '.join(self.inputs)})"
 
 
 class Encoder:
@@ -144,6 +159,75 @@ class Encoder:
         """
         dense, ragged = given_inputs(self, inputs)
         return self._raw.encode(dense, ragged, mask, events_at_once, threads)
+
+    def gradients(
+        self,
+        inputs: Mapping[str, Any],
+        *,
+        output: str | None = None,
+        column: int = 0,
+        cotangents: Mapping[str, ArrayLike] | None = None,
+        mask: str | None = None,
+        events_at_once: int = 16,
+        threads: int = 1,
+    ) -> Gradients:
+        """Computes the outputs of many events, and how they change with their inputs.
+
+        An event's gradient is that of one number of its outputs: of the one at `column`, or of the
+        sum of all outputs times `cotangents`. Integers, truth values and the mask have none.
+
+        Parameters
+        ----------
+        inputs
+            Those of `encode`.
+        output
+            The output whose `column` is differentiated; None for the only one.
+        column
+            The column, from 0: of an event's numbers of that output, all in order.
+        cotangents
+            Instead of a column: a factor of every number of some outputs, by their names, in arrays
+            of the shapes that `encode` returns.
+        mask, events_at_once, threads
+            As for `encode`. Neither of the last two changes a bit.
+
+        Returns
+        -------
+        Gradients
+            The outputs, and a gradient of the form of each input.
+
+        Raises
+        ------
+        InputError
+            As `encode`, and outputs, columns and cotangents that the model does not have.
+        ModelError
+            As `encode`, and an operator whose derivative is not computed, by its node.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> model = Encoder("mlp.onnx")
+        >>> x = np.array([[0.5, -1.0, 2.0], [0.0, 1.0, 1.0]])
+        >>> found = model.gradients({"x": x}, column=1)
+        >>> found
+        Gradients(logits; with respect to x)
+        >>> derivative = found.inputs["x"][:, 2]
+        >>> more = model.encode({"x": x + [0, 0, 0.001]})["logits"][:, 1]
+        >>> bool(np.allclose(more - found.outputs["logits"][:, 1], 0.001 * derivative, atol=1e-6))
+        True
+        """
+        if cotangents is not None and (output is not None or column != 0):
+            raise input_error("gradients: both a column and cotangents are given", "give one of them")
+        dense, ragged = given_inputs(self, inputs)
+        factors = None
+        if cotangents is not None:
+            factors = [(name, usable(name, np.asarray(array, np.float64), ())) for name, array in cotangents.items()]
+        options = mask, events_at_once, threads
+        outputs, gradients = self._raw.gradients(dense, ragged, (output, column, factors), options)
+        forms: dict[str, Any] = dict(gradients)
+        for name, offsets, _ in ragged:
+            if name in forms:
+                forms[name] = gradient_like(inputs[name], offsets, gradients[name])
+        return Gradients(outputs, forms)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _open, (self._path, self._precision, self._fixed)

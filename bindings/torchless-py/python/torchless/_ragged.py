@@ -136,3 +136,19 @@ def _without_indices(name: str, layout: Any) -> Any:
 
 def _unusable(name: str, array: Any, expected: str) -> Exception:
     return input_error(f"input `{name}`: its type is `{array.type}`", expected)
+
+
+def gradient_like(given: Any, offsets: NDArray[Any], rows: NDArray[np.float64]) -> Any:
+    """Returns rows of all particles in the form of a ragged input that was given: an awkward array
+    of lists or records, or `Ragged` with a row of each particle; its events begin at `offsets`."""
+    starts = (offsets - offsets[0]).astype(np.int64)
+    if not is_awkward(given):
+        return Ragged(rows, starts)
+    import awkward as ak
+
+    fields = ak.fields(given)
+    content: Any = ak.contents.NumpyArray(rows)
+    if fields:
+        columns = [ak.contents.NumpyArray(np.ascontiguousarray(column)) for column in rows.T]
+        content = ak.contents.RecordArray(columns, fields)
+    return ak.Array(ak.contents.ListOffsetArray(ak.index.Index64(starts), content))

@@ -41,6 +41,17 @@ class RawEncoder:
     ) -> dict[str, NDArray[Any]]:
         """Returns the outputs. Ragged inputs are a name, offsets, and arrays of columns."""
 
+    def gradients(
+        self,
+        dense: Sequence[tuple[str, NDArray[Any]]],
+        ragged: Sequence[tuple[str, NDArray[Any], Sequence[NDArray[Any]]]],
+        target: tuple[str | None, int, Sequence[tuple[str, NDArray[np.float64]]] | None],
+        options: tuple[str | None, int, int],
+    ) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[np.float64]]]:
+        """Returns the outputs and the gradients with respect to inputs, those of ragged ones with a
+        row of each particle. The target is an output and its column, or cotangents; options are the
+        mask, events at once, and threads."""
+
 _Dense: TypeAlias = tuple[str, NDArray[Any]]
 _Ragged: TypeAlias = tuple[str, NDArray[Any], Sequence[NDArray[Any]]]
 _Events: TypeAlias = tuple[Sequence[_Dense], Sequence[_Ragged], NDArray[Any] | None]
