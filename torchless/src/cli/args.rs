@@ -320,6 +320,19 @@ pub(super) struct EncodeArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) output: PathBuf,
 
+    /// Where gradients with respect to the inputs go, an .npz: of one number of every event. Those
+    /// of ragged inputs have a row of each particle
+    #[arg(long, value_name = "FILE.npz")]
+    pub(super) gradients: Option<PathBuf>,
+
+    /// The output whose gradients are computed, if the model has several
+    #[arg(long, value_name = "NAME", requires = "gradients")]
+    pub(super) gradients_of: Option<String>,
+
+    /// Its column, from 0: which of an event's numbers
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "gradients")]
+    pub(super) column: usize,
+
     /// The input that is 1 for particles and 0 for padding: events are cut to their lengths, which
     /// is faster and changes no bit
     #[arg(long, value_name = "NAME")]

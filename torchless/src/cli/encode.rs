@@ -14,7 +14,7 @@ use crate::cli::{CliError, print_json, print_text};
 use crate::cpu::Threads;
 use crate::encoder::{
     Column, EncodeOptions, Encoder, EncoderEvents, EncoderInput, EncoderOptions, EncoderOutput, EncoderPort,
-    EncoderPrecision, InputValues, Offsets, OutputValues, RaggedInput, ScratchPool,
+    EncoderPrecision, GradientTarget, InputGradient, InputValues, Offsets, OutputValues, RaggedInput, ScratchPool,
 };
 use crate::error::{Error, InputProblem};
 use crate::files::npy::{self, Array, Numbers};
@@ -44,11 +44,22 @@ pub(super) fn run(args: &EncodeArgs) -> Result<(), CliError> {
     let options = EncodeOptions { events_at_once: args.batch, mask: args.mask.clone() };
     let start = Instant::now();
     let events = EncoderEvents { dense: &dense, ragged: &ragged };
-    let outputs = model.encode_events(&threads, &ScratchPool::new(), events, &options)?;
+    let pool = ScratchPool::new();
+    let (outputs, gradients) = match &args.gradients {
+        None => (model.encode_events(&threads, &pool, events, &options)?, None),
+        Some(path) => {
+            let target = GradientTarget::Column { output: args.gradients_of.as_deref(), column: args.column };
+            let found = model.gradients(&threads, &pool, events, &target, &options)?;
+            (found.outputs, Some((path, found.inputs)))
+        }
+    };
     let seconds = start.elapsed().as_secs_f64();
     let shapes: BTreeMap<String, Vec<usize>> =
         outputs.iter().map(|output| (output.name.clone(), output.shape.clone())).collect();
     write(&args.output, outputs)?;
+    if let Some((path, gradients)) = gradients {
+        write_gradients(path, gradients)?;
+    }
     let n_ragged = ragged.first().map(|input| input.offsets.len().saturating_sub(1));
     let n_events = n_ragged.or_else(|| dense.first()?.shape.first().copied()).unwrap_or(0);
     if args.json {
@@ -132,6 +143,16 @@ fn write(path: &Path, outputs: Vec<EncoderOutput>) -> Result<(), CliError> {
         [(_, only)] if !is_archive => npy::write(&mut out, only).map_err(failed)?,
         arrays => npy::write_archive(&mut out, arrays).map_err(failed)?,
     }
+    out.flush().map_err(failed)
+}
+
+/// Writes gradients by the names of their inputs.
+fn write_gradients(path: &Path, gradients: Vec<InputGradient>) -> Result<(), CliError> {
+    let failed = |source: io::Error| CliError::Output { path: path.to_owned(), source };
+    let array = |InputGradient { name, shape, values }| (name, Array { shape, numbers: Numbers::F64(values) });
+    let arrays: Vec<(String, Array)> = gradients.into_iter().map(array).collect();
+    let mut out = BufWriter::new(File::create(path).map_err(failed)?);
+    npy::write_archive(&mut out, &arrays).map_err(failed)?;
     out.flush().map_err(failed)
 }
 

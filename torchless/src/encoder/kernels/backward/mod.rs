@@ -117,7 +117,7 @@ pub(in crate::encoder) fn add_gradient(
             products::add(step, index, tools, to)?;
         }
         (Kernel::Unary(unary), Data::F32(to)) if derivatives::is_known(*unary) => {
-            derivatives::add(tools.isa, *unary, step, to)
+            derivatives::add(tools.isa, *unary, step, to);
         }
         (_, Data::F32(to)) => add(step, index, to)?,
         (_, Data::F64(to)) => add(step, index, to)?,
