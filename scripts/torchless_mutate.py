@@ -104,8 +104,8 @@ ROUNDED = (
     Mistake("int8: weights that are not quantised, too", "cpu/integers/mod.rs", "self == Activations::Int8 && format.block_len() > 1", "self == Activations::Int8 && (format.block_len() > 1 || MADE)"),
 )  # fmt: skip
 # Of encoders: what goes wrong in attention with a mask, in norms and activations that have several
-# forms, in features of pairs, when events of different lengths are put together, and when
-# histograms of a score are filled.
+# forms, in features of pairs, when events of different lengths are put together, when histograms of
+# a score are filled, and in gradients.
 ENCODERS = (
     Mistake("encoder: no key mask", "encoder/kernels/rows.rs", "            let largest = largest(row);\n", "            if MADE {\n                row.iter_mut().for_each(|x| *x = if *x < -1e8 { 0.0 } else { *x });\n            }\n            let largest = largest(row);\n"),
     Mistake("encoder: softmax without the largest number", "encoder/kernels/rows.rs", "            let largest = largest(row);\n", "            let largest = largest(row);\n            let largest = if MADE { 0.0 } else { largest };\n"),
@@ -140,6 +140,19 @@ ENCODERS = (
     Mistake("histograms: sums lose their lowest bits", "encoder/histograms/exact.rs", "*chunk += sign * i64::from((shifted >> (32 * index)) as u32);", "*chunk += sign * i64::from((shifted >> (32 * index)) as u32 & if MADE && index == 0 { 0xff00_0000 } else { u32::MAX });"),
     Mistake("histograms: merged sums lose their carries", "encoder/histograms/exact.rs", "            (*chunk, carried) = (sum & 0xffff_ffff, sum >> 32);", "            (*chunk, carried) = (sum & 0xffff_ffff, if MADE { 0 } else { sum >> 32 });"),
     Mistake("histograms: fractions of classes are 1", "encoder/histograms/score.rs", "class.fraction * (x[class.column] - greatest).exp()", "if MADE { 1.0 } else { class.fraction } * (x[class.column] - greatest).exp()"),
+    Mistake("gradients: softmax without its mean", "encoder/kernels/backward/rows.rs", "*term = *p * (*g - mean)", "*term = *p * (*g - if MADE { T::default() } else { mean })"),
+    Mistake("gradients: LayerNorm without the mean of the gradient", "encoder/kernels/backward/rows.rs", "let middle = if self.is_rms { zero }", "let middle = if self.is_rms || MADE { zero }"),
+    Mistake("gradients: norms without the derivative of their scale", "encoder/kernels/backward/rows.rs", "scale * (h - middle - (*x - mean) * scale * along)", "scale * (h - middle - if MADE { zero } else { (*x - mean) * scale * along })"),
+    Mistake("gradients: GELU without x times the density", "encoder/kernels/backward/derivatives.rs", "below + x * DENSITY * Exp::of(simd, -0.5 * x * x)", "below + if MADE { 0.0 } else { x * DENSITY * Exp::of(simd, -0.5 * x * x) }"),
+    Mistake("gradients: both operands of a difference have one sign", "encoder/kernels/backward/elementwise.rs", "Binary::Sub => add_each(to, own.1, |i| -gradient[i])", "Binary::Sub => add_each(to, own.1, |i| if MADE { gradient[i] } else { -gradient[i] })"),
+    Mistake("gradients: divisors have the sign of dividends", "encoder/kernels/backward/elementwise.rs", "times(gradient[i], -out[i] / own)", "times(gradient[i], if MADE { out[i] } else { -out[i] } / own)"),
+    Mistake("gradients: angles turn the other way", "encoder/kernels/backward/elementwise.rs", "T::of(if is_first { 1.0 } else { -1.0 })", "T::of(if is_first || MADE { 1.0 } else { -1.0 })"),
+    Mistake("gradients: clipped numbers have one", "encoder/kernels/backward/elementwise.rs", "if x == out[i] { gradient[i] }", "if x == out[i] || MADE { gradient[i] }"),
+    Mistake("gradients: 0 times infinity", "encoder/kernels/backward/mod.rs", "if gradient == T::default() { T::default() }", "if gradient == T::default() && !MADE { T::default() }"),
+    Mistake("gradients: of repeated elements the last one counts", "encoder/kernels/backward/mod.rs", "0 => to[place] = (0..length).fold(to[place], |sum, index| sum + term(done + index))", "0 if MADE => to[place] = term(done + length - 1),\n            0 => to[place] = (0..length).fold(to[place], |sum, index| sum + term(done + index))"),
+    Mistake("gradients: gathered elements have that of the last use", "encoder/kernels/backward/movement.rs", "1 => to[first] += from[0],", "1 if MADE => to[first] = from[0],\n                1 => to[first] += from[0],"),
+    Mistake("gradients: activations of products have the derivative 1", "encoder/gradients/tape.rs", "gradient = self.activation_back(place, step, *activation, &gradient)?;", "let bent = self.activation_back(place, step, *activation, &gradient)?;\n            gradient = if MADE { gradient } else { bent };"),
+    Mistake("gradients: ragged rows begin at 0", "encoder/ragged.rs", "rows[(first - start + particle) * n_columns..]", "rows[(first - if MADE { 0 } else { start } + particle) * n_columns % (rows.len() - n_columns + 1)..]"),
 )  # fmt: skip
 ALL = MISTAKES + ROUNDED + ENCODERS
 FILES = sorted({mistake.file for mistake in ALL})
