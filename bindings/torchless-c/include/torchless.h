@@ -202,6 +202,24 @@ torchless_status torchless_encode(
     const char *mask, size_t events_at_once,
     torchless_output *outputs, size_t n_outputs, torchless_error **error);
 
+/* Computes `outputs` as torchless_encode does, the same bits, and `gradients` (n_gradients) of one
+ * number of each event with respect to the event's inputs: of the output `differentiated`, or of
+ * the only one if it is NULL, the number at `column`, from 0.
+ *
+ * The name of a gradient is that of an input that is made of numbers and is not the mask. Its
+ * numbers are TORCHLESS_FLOAT64, in the shape of the input with 0 for padding; of a ragged input
+ * they are a row of each particle of the events, [particles, columns]. What is said of the memory
+ * and the bits of outputs holds for gradients.
+ *
+ * Errors: those of torchless_encode; TORCHLESS_OUTPUT for an output or a column that the model does
+ * not have, and an input that has no gradient; TORCHLESS_MODEL for an operator whose derivative is
+ * not computed. */
+torchless_status torchless_gradients(
+    const torchless_model *model, torchless_scratch *scratch, const torchless_events *events,
+    const char *mask, size_t events_at_once, const char *differentiated, size_t column,
+    torchless_output *outputs, size_t n_outputs,
+    torchless_output *gradients, size_t n_gradients, torchless_error **error);
+
 /* Returns what kind of error it is; TORCHLESS_OK for NULL. */
 torchless_status torchless_error_status(const torchless_error *error);
 

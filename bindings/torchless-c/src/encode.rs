@@ -1,11 +1,12 @@
 //! Events in, outputs into the caller's memory or that of a scratch.
 
 use std::ffi::{c_char, c_void};
-use std::sync::{Mutex, TryLockError};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use torchless::Threads;
 use torchless::encoder::{
-    Column, EncodeOptions, EncoderEvents, EncoderInput, EncoderOutput, Offsets, OutputValues, RaggedInput, ScratchPool,
+    Column, EncodeOptions, EncoderEvents, EncoderInput, EncoderOutput, GradientTarget, InputGradient, Offsets,
+    OutputValues, RaggedInput, ScratchPool,
 };
 
 use crate::border::{array, array_mut, call, numbers, object, offsets, text};
@@ -24,6 +25,7 @@ struct Memory {
     pool: ScratchPool,
     /// Of the last call: the caller has their addresses.
     outputs: Vec<EncoderOutput>,
+    gradients: Vec<EncoderOutput>,
 }
 
 /// Makes a scratch.
@@ -42,7 +44,8 @@ pub unsafe extern "C" fn torchless_scratch_new(
         // SAFETY: as the header says.
         let place = unsafe { array_mut("scratch", scratch, 1)? };
         place[0] = std::ptr::null_mut();
-        let memory = Memory { threads: Threads::new(n_threads), pool: ScratchPool::new(), outputs: Vec::new() };
+        let (threads, pool) = (Threads::new(n_threads), ScratchPool::new());
+        let memory = Memory { threads, pool, outputs: Vec::new(), gradients: Vec::new() };
         place[0] = Box::into_raw(Box::new(Scratch(Mutex::new(memory))));
         Ok(())
     })
@@ -83,29 +86,14 @@ pub unsafe extern "C" fn torchless_encode(
     call(error, || {
         // SAFETY: as the header says.
         let (model, scratch) = unsafe { (object("the model", model)?, object("the scratch", scratch.cast_const())?) };
-        let mut memory = match scratch.0.try_lock() {
-            Ok(memory) => memory,
-            // A panic has left it; nothing of it is half done that the next call does not make
-            // anew.
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return Err(Failure::Busy),
-        };
-        let mut options = EncodeOptions::default();
-        if events_at_once > 0 {
-            options.events_at_once = events_at_once;
-        }
+        let mut memory = scratch.lock()?;
         // SAFETY: as the header says.
-        let (events, asked) = unsafe {
-            if !mask.is_null() {
-                options.mask = Some(text("the mask", mask)?.to_owned());
-            }
-            (object("the structure of events", events)?, array_mut("outputs", outputs, n_outputs)?)
+        let (options, events, asked) = unsafe {
+            let options = encode_options(mask, events_at_once)?;
+            (options, object("the structure of events", events)?, array_mut("outputs", outputs, n_outputs)?)
         };
-        for output in asked.iter_mut() {
-            (output.data, output.n_axes, output.type_) = (std::ptr::null(), 0, 0);
-            // SAFETY: as the header says.
-            find(unsafe { text("the name of an output", output.name)? }, model)?;
-        }
+        // SAFETY: as the header says.
+        unsafe { check_outputs(asked, model)? };
         // Outputs of the last call, which may be inputs of this one, are dropped after it.
         // SAFETY: as the header says.
         memory.outputs = unsafe {
@@ -115,10 +103,128 @@ pub unsafe extern "C" fn torchless_encode(
         };
         for output in asked {
             // SAFETY: as the header says.
-            unsafe { hand_over(output, model, &memory.outputs)? };
+            unsafe { hand_over(output, &memory.outputs)? };
         }
         Ok(())
     })
+}
+
+/// Computes outputs, and gradients of a column of one of them.
+///
+/// # Safety
+///
+/// The pointers are as the header says.
+#[expect(unsafe_code, reason = "the border to C")]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn torchless_gradients(
+    model: *const Model,
+    scratch: *mut Scratch,
+    events: *const CEvents,
+    mask: *const c_char,
+    events_at_once: usize,
+    differentiated: *const c_char,
+    column: usize,
+    outputs: *mut COutput,
+    n_outputs: usize,
+    gradients: *mut COutput,
+    n_gradients: usize,
+    error: *mut *mut CError,
+) -> i32 {
+    call(error, || {
+        // SAFETY: as the header says.
+        let (model, scratch) = unsafe { (object("the model", model)?, object("the scratch", scratch.cast_const())?) };
+        let mut memory = scratch.lock()?;
+        // SAFETY: as the header says.
+        let (options, events, asked, wanted, output) = unsafe {
+            let options = encode_options(mask, events_at_once)?;
+            let output = if differentiated.is_null() { None } else { Some(text("the output", differentiated)?) };
+            let asked = array_mut("outputs", outputs, n_outputs)?;
+            let wanted = array_mut("gradients", gradients, n_gradients)?;
+            (options, object("the structure of events", events)?, asked, wanted, output)
+        };
+        // SAFETY: as the header says.
+        unsafe { check_outputs(asked, model)? };
+        wanted.iter_mut().for_each(clear);
+        let target = GradientTarget::Column { output, column };
+        // Those of the last call, which may be inputs of this one, are dropped after it.
+        // SAFETY: as the header says.
+        let found = unsafe {
+            with_events(events, |events| {
+                Ok(model.encoder.gradients(&memory.threads, &memory.pool, events, &target, &options)?)
+            })?
+        };
+        let of_input =
+            |InputGradient { name, shape, values }| EncoderOutput { name, shape, values: OutputValues::F64(values) };
+        (memory.outputs, memory.gradients) = (found.outputs, found.inputs.into_iter().map(of_input).collect());
+        for output in asked {
+            // SAFETY: as the header says.
+            unsafe { hand_over(output, &memory.outputs)? };
+        }
+        for gradient in wanted {
+            // SAFETY: as the header says.
+            let name = unsafe { text("the name of an input", gradient.name)? };
+            if !memory.gradients.iter().any(|known| known.name == name) {
+                let known = memory.gradients.iter().map(|known| known.name.clone()).collect();
+                return Err(Failure::NoGradient { name: name.to_owned(), known });
+            }
+            // SAFETY: as the header says.
+            unsafe { hand_over(gradient, &memory.gradients)? };
+        }
+        Ok(())
+    })
+}
+
+impl Scratch {
+    fn lock(&self) -> Result<MutexGuard<'_, Memory>, Failure> {
+        match self.0.try_lock() {
+            Ok(memory) => Ok(memory),
+            // A panic has left it; nothing of it is half done that the next call does not make
+            // anew.
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(Failure::Busy),
+        }
+    }
+}
+
+/// Returns the options of a call.
+///
+/// # Safety
+///
+/// The mask is as the header says.
+#[expect(unsafe_code, reason = "the border to C: the name of the mask")]
+unsafe fn encode_options(mask: *const c_char, events_at_once: usize) -> Result<EncodeOptions, Failure> {
+    let mut options = EncodeOptions::default();
+    if events_at_once > 0 {
+        options.events_at_once = events_at_once;
+    }
+    if !mask.is_null() {
+        // SAFETY: as the header says.
+        options.mask = Some(unsafe { text("the mask", mask)? }.to_owned());
+    }
+    Ok(options)
+}
+
+fn clear(output: &mut COutput) {
+    (output.data, output.n_axes, output.type_) = (std::ptr::null(), 0, 0);
+}
+
+/// Refuses outputs that the model does not have.
+///
+/// # Safety
+///
+/// Their names are as the header says.
+#[expect(unsafe_code, reason = "the border to C: names of outputs")]
+unsafe fn check_outputs(asked: &mut [COutput], model: &Model) -> Result<(), Failure> {
+    for output in asked {
+        clear(output);
+        // SAFETY: as the header says.
+        let name = unsafe { text("the name of an output", output.name)? };
+        let known: Vec<String> = model.encoder.outputs().into_iter().map(|port| port.name).collect();
+        if !known.iter().any(|known| known == name) {
+            return Err(Failure::UnknownOutput { name: name.to_owned(), known });
+        }
+    }
+    Ok(())
 }
 
 /// Calls `work` with what `events` lead to.
@@ -192,23 +298,17 @@ unsafe fn ragged_parts<'a>(given: &CRagged) -> Result<RaggedParts<'a>, Failure> 
     Ok(RaggedParts { name, offsets, columns: read })
 }
 
-/// Returns the place of the output `name`.
-fn find(name: &str, model: &Model) -> Result<usize, Failure> {
-    let known: Vec<String> = model.encoder.outputs().into_iter().map(|port| port.name).collect();
-    let place = known.iter().position(|known| known == name);
-    place.ok_or_else(|| Failure::UnknownOutput { name: name.to_owned(), known })
-}
-
-/// Writes an output to the caller's memory, or its address.
+/// Writes one of `outputs` to the caller's memory, or its address.
 ///
 /// # Safety
 ///
 /// The pointers of `to` are as the header says.
 #[expect(unsafe_code, reason = "the border to C: outputs")]
-unsafe fn hand_over(to: &mut COutput, model: &Model, outputs: &[EncoderOutput]) -> Result<(), Failure> {
+unsafe fn hand_over(to: &mut COutput, outputs: &[EncoderOutput]) -> Result<(), Failure> {
     // SAFETY: as the header says.
     let name = unsafe { text("the name of an output", to.name)? };
-    let found = &outputs[find(name, model)?];
+    let found = outputs.iter().find(|output| output.name == name);
+    let found = found.ok_or_else(|| Failure::UnknownOutput { name: name.to_owned(), known: Vec::new() })?;
     let n_axes = found.shape.len();
     if n_axes > MOST_AXES {
         return Err(Failure::OutputAxes { name: name.to_owned(), found: n_axes });

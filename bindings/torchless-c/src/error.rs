@@ -37,6 +37,8 @@ pub(crate) enum Failure {
     NoSuchPort { what: &'static str, index: usize, n: usize, status: Status },
     #[error("the model has no output `{name}`")]
     UnknownOutput { name: String, known: Vec<String> },
+    #[error("the input `{name}` has no gradient")]
+    NoGradient { name: String, known: Vec<String> },
     #[error("output `{name}` has {found} axes, and at most {MOST_AXES} can be shown")]
     OutputAxes { name: String, found: usize },
     #[error("output `{name}` is of type {expected}, and its buffer of type {found}")]
@@ -59,6 +61,8 @@ impl Failure {
             Failure::Null { .. } | Failure::NullArray { .. } => Status::NullPointer,
             Failure::NoSuchPort { status, .. } => *status,
             Failure::UnknownOutput { .. }
+            | Failure::NoGradient { .. }
+            | Failure::Torchless(torchless::Error::Gradient(_))
             | Failure::OutputAxes { .. }
             | Failure::BufferType { .. }
             | Failure::BufferSize { .. } => Status::Output,
@@ -77,6 +81,7 @@ impl Failure {
     fn hint(&self) -> Option<String> {
         match self {
             Failure::UnknownOutput { known, .. } => Some(format!("outputs of the model: {}", known.join(", "))),
+            Failure::NoGradient { known, .. } => Some(format!("inputs with a gradient: {}", known.join(", "))),
             Failure::Step { .. } => Some("the step is not 0, and 1 for truth values".to_owned()),
             Failure::Busy => Some("give each thread a scratch of its own".to_owned()),
             Failure::Precision { .. } => Some("0 is single precision, 1 is double precision".to_owned()),

@@ -10,7 +10,7 @@ mod error;
 mod model;
 mod types;
 
-pub use encode::{Scratch, torchless_encode, torchless_scratch_free, torchless_scratch_new};
+pub use encode::{Scratch, torchless_encode, torchless_gradients, torchless_scratch_free, torchless_scratch_new};
 pub use error::{CError, torchless_error_free, torchless_error_hint, torchless_error_message, torchless_error_status};
 pub use model::{
     Model, torchless_input_port, torchless_model_free, torchless_n_inputs, torchless_n_outputs, torchless_open,

@@ -7,6 +7,7 @@
 // (4) as float, and x, v and mask padded to 20 particles.
 #include <torchless.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -273,6 +274,38 @@ static void check_chain(const torchless_model *model, torchless_scratch *scratch
     torchless_model_free(next);
 }
 
+// Gradients are the change of a logit with a feature, and refuse what has none.
+static void check_gradients(const torchless_model *model, torchless_scratch *scratch, const Jets &jets) {
+    torchless_error *error = nullptr;
+    auto values = jets.x;
+    auto x = columns(values, 5), v = columns(jets.v, 4);
+    const torchless_ragged ragged[] = {{"v", TORCHLESS_INT64, jets.offsets.data(), size_t(jets.n_jets), v.data(), 4},
+                                       {"x", TORCHLESS_INT64, jets.offsets.data(), size_t(jets.n_jets), x.data(), 5}};
+    const torchless_events events{nullptr, 0, ragged, 2};
+    torchless_output output = logits_of_scratch(), gradient = logits_of_scratch();
+    gradient.name = "x";
+    auto call = [&](const char *name, size_t column, torchless_output *of_x) {
+        return torchless_gradients(model, scratch, &events, "mask", 0, name, column, &output, 1, of_x, 1, &error);
+    };
+    check(call(nullptr, 1, &gradient) == TORCHLESS_OK, "gradients");
+    check(gradient.type == TORCHLESS_FLOAT64 && gradient.n_axes == 2 && gradient.shape[1] == 5, "rows of particles");
+    check(gradient.shape[0] == jets.offsets[jets.n_jets], "a row of each particle");
+    const double derivative = static_cast<const double *>(gradient.data)[2];
+    const float before = static_cast<const float *>(output.data)[1], step = 0.01f;
+    std::vector<double> buffer(size_t(gradient.shape[0]) * 5);
+    gradient.buffer = buffer.data(), gradient.capacity = buffer.size(), gradient.buffer_type = TORCHLESS_FLOAT64;
+    check(call("logits", 1, &gradient) == TORCHLESS_OK && buffer[2] == derivative, "gradients in our memory");
+    values[2] += step;
+    check(call("logits", 1, &gradient) == TORCHLESS_OK, "other features");
+    const float after = static_cast<const float *>(output.data)[1];
+    const double expected = 0.5 * (derivative + buffer[2]) * step;
+    check(std::fabs(after - before - expected) < 1e-5, "the change of a logit");
+    refused(call("logits", 3, &gradient), TORCHLESS_OUTPUT, error, "no column 3");
+    refused(call("score", 0, &gradient), TORCHLESS_OUTPUT, error, "no output `score`");
+    gradient.name = "mask";
+    refused(call(nullptr, 0, &gradient), TORCHLESS_OUTPUT, error, "the input `mask` has no gradient");
+}
+
 int main(int argc, char **argv) {
     if (argc != 4) {
         return 2;
@@ -295,6 +328,7 @@ int main(int argc, char **argv) {
     torchless_events events{nullptr, 0, ragged, 2};
     check_busy(model, scratch, events);
     check_chain(model, scratch, events, argv[1]);
+    check_gradients(model, scratch, jets);
     // Ragged, into our memory.
     std::vector<float> logits(3 * jets.n_jets + 1, -7.0f);
     auto output = logits_of_scratch();
