@@ -226,7 +226,7 @@ impl Encoder {
     }
 
     /// Returns the inputs in the order of the model.
-    fn check<'a, 'b>(&self, inputs: &'b [EncoderInput<'a>]) -> Result<Vec<&'b EncoderInput<'a>>, Error> {
+    pub(super) fn check<'a, 'b>(&self, inputs: &'b [EncoderInput<'a>]) -> Result<Vec<&'b EncoderInput<'a>>, Error> {
         let refuse = |name: &str, problem| Error::EncoderInput { name: name.to_owned(), problem };
         let is_known = |input: &&EncoderInput<'_>| self.graph.inputs.iter().any(|port| port.name == input.name);
         if let Some(unknown) = inputs.iter().find(|input| !is_known(input)) {

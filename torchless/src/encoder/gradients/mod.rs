@@ -124,6 +124,7 @@ impl Encoder {
     ) -> Result<GroupGradients, Error> {
         let parts: Vec<Part<'_>> = events.inputs.iter().map(|input| input.part(events, group)).collect();
         let inputs: Vec<EncoderInput<'_>> = parts.iter().map(Part::input).collect();
+        self.check(&inputs)?;
         let plan = self.plan(scratch, inputs.iter().map(|input| input.shape))?;
         tape::differentiate(self, &plan, scratch, &inputs, wanted, |output, shape| {
             target.cotangent(output, shape, events, group)
