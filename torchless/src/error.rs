@@ -220,6 +220,24 @@ pub enum Error {
         /// What is wrong with it.
         problem: InputProblem,
     },
+    /// A weight that the form in which weights are to be stored does not have.
+    #[error("tensor `{tensor}`: {value} cannot be stored as {storage}, whose largest number is {largest}")]
+    WeightStorage {
+        /// Its name in the file.
+        tensor: String,
+        /// The weight.
+        value: f32,
+        /// The form.
+        storage: &'static str,
+        /// The largest number of that form.
+        largest: f32,
+    },
+    /// A reference whose weights would be rounded.
+    #[error("weights are stored as {storage} for single precision only")]
+    StorageOfDouble {
+        /// The form.
+        storage: &'static str,
+    },
     /// Histograms of a score that cannot be filled.
     #[error(transparent)]
     Histogram(#[from] HistogramProblem),
@@ -262,6 +280,8 @@ impl Error {
             Error::Histogram(problem) => problem.hint(),
             Error::Gradient(problem) => problem.hint(),
             Error::InVariation { source, .. } => source.hint(),
+            Error::WeightStorage { .. } => Some("f32 has every number of the file, and bf16 has numbers as large"),
+            Error::StorageOfDouble { .. } => Some("double precision is a reference: it has the numbers of the file"),
             Error::ExactOnly { .. } => Some("leave out --activations, or pass --device cpu"),
             Error::NoBackend { .. }
             | Error::Device(_)
@@ -274,6 +294,10 @@ impl Error {
 
     pub(crate) fn node(node: &str, operator: &str, problem: NodeProblem) -> Error {
         Error::Node { node: brief(node, NAME), operator: brief(operator, NAME), problem: problem.brief() }
+    }
+
+    pub(crate) fn weight_storage(tensor: &str, value: f32, storage: &'static str, largest: f32) -> Error {
+        Error::WeightStorage { tensor: brief(tensor, NAME), value, storage, largest }
     }
 
     pub(crate) fn malformed(path: impl Into<PathBuf>, field: impl Into<String>, problem: Problem) -> Error {

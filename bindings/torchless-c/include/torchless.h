@@ -55,6 +55,15 @@ enum {
     TORCHLESS_DOUBLE = 1  /* throughout, by plain loops: a reference, and slow */
 };
 
+/* How the matrices of a model are stored. */
+typedef int32_t torchless_weights;
+enum {
+    TORCHLESS_WEIGHTS_F32 = 0,  /* single precision */
+    TORCHLESS_WEIGHTS_F16 = 1,  /* half precision: half the memory */
+    TORCHLESS_WEIGHTS_BF16 = 2, /* bfloat16: half the memory */
+    TORCHLESS_WEIGHTS_INT8 = 3  /* APPROXIMATE: weights and inputs of products are rounded to bytes */
+};
+
 typedef struct torchless_model torchless_model;
 typedef struct torchless_scratch torchless_scratch;
 typedef struct torchless_error torchless_error;
@@ -158,6 +167,19 @@ const char *torchless_version(void);
 torchless_status torchless_open(
     const char *path, torchless_precision precision, const torchless_input *fixed, size_t n_fixed,
     torchless_model **model, torchless_error **error);
+
+/* The same, with matrices that are stored as `weights` says. A file that holds numbers of two bytes
+ * loses nothing in that form: the outputs are the bits of TORCHLESS_WEIGHTS_F32.
+ *
+ * Errors: TORCHLESS_MODEL with the name of a tensor that has a number which the form does not have;
+ * TORCHLESS_INPUT for a form that does not exist, and for another than TORCHLESS_WEIGHTS_F32 with
+ * TORCHLESS_DOUBLE. */
+torchless_status torchless_open_with_weights(
+    const char *path, torchless_precision precision, torchless_weights weights, const torchless_input *fixed,
+    size_t n_fixed, torchless_model **model, torchless_error **error);
+
+/* Returns 1 for a model that was opened with TORCHLESS_WEIGHTS_INT8; else 0, also for NULL. */
+int32_t torchless_is_approximate(const torchless_model *model);
 
 /* Frees a model that no thread uses; NULL is allowed. */
 void torchless_model_free(torchless_model *model);

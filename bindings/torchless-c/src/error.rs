@@ -33,6 +33,8 @@ pub(crate) enum Failure {
     Axes { name: String, found: i32 },
     #[error("{found} is not a precision")]
     Precision { found: i32 },
+    #[error("{found} is not a form of weights")]
+    Weights { found: i32 },
     #[error("there is no {what} {index}: the model has {n}")]
     NoSuchPort { what: &'static str, index: usize, n: usize, status: Status },
     #[error("the model has no output `{name}`")]
@@ -72,7 +74,9 @@ impl Failure {
             Failure::Torchless(torchless::Error::Unreadable { .. } | torchless::Error::Malformed { .. }) => {
                 Status::File
             }
-            Failure::Torchless(torchless::Error::EncoderInput { .. }) => Status::Input,
+            Failure::Torchless(torchless::Error::EncoderInput { .. } | torchless::Error::StorageOfDouble { .. }) => {
+                Status::Input
+            }
             Failure::Torchless(_) => Status::Model,
             _ => Status::Input,
         }
@@ -85,6 +89,7 @@ impl Failure {
             Failure::Step { .. } => Some("the step is not 0, and 1 for truth values".to_owned()),
             Failure::Busy => Some("give each thread a scratch of its own".to_owned()),
             Failure::Precision { .. } => Some("0 is single precision, 1 is double precision".to_owned()),
+            Failure::Weights { .. } => Some("0 is f32, 1 is f16, 2 is bf16, 3 is int8".to_owned()),
             // The command's advice, in words of C.
             Failure::Torchless(error) => {
                 error.hint().map(|hint| hint.replace("`torchless info`", "`torchless_input_port`"))

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use torchless::encoder::{
     Dimension, Encoder, EncoderInput, EncoderOptions, EncoderPort, EncoderPrecision, FixedInput, InputValues,
+    WeightStorage,
 };
 
 use crate::border::{array, call, numbers, object, text};
@@ -153,6 +154,26 @@ pub unsafe extern "C" fn torchless_open(
     model: *mut *mut Model,
     error: *mut *mut CError,
 ) -> i32 {
+    // SAFETY: as the header says.
+    unsafe { torchless_open_with_weights(path, precision, 0, fixed, n_fixed, model, error) }
+}
+
+/// Opens a model whose matrices are stored as asked for.
+///
+/// # Safety
+///
+/// The pointers are as the header says.
+#[expect(unsafe_code, reason = "the border to C")]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn torchless_open_with_weights(
+    path: *const c_char,
+    precision: i32,
+    weights: i32,
+    fixed: *const CInput,
+    n_fixed: usize,
+    model: *mut *mut Model,
+    error: *mut *mut CError,
+) -> i32 {
     call(error, || {
         // SAFETY: as the header says.
         let place = unsafe { crate::border::array_mut("model", model, 1)? };
@@ -164,9 +185,11 @@ pub unsafe extern "C" fn torchless_open(
             1 => EncoderPrecision::Double,
             found => return Err(Failure::Precision { found }),
         };
+        let known = usize::try_from(weights).ok().and_then(|index| WeightStorage::ALL.get(index));
+        let weights = *known.ok_or(Failure::Weights { found: weights })?;
         // SAFETY: as the header says.
         let fixed = unsafe { fixed_inputs(inputs)? };
-        let encoder = Encoder::open_with(Path::new(path), &EncoderOptions { precision, fixed })?;
+        let encoder = Encoder::open_with(Path::new(path), &EncoderOptions { precision, weights, fixed })?;
         let ports = |ports: Vec<EncoderPort>| ports.into_iter().map(Port::new).collect::<Result<Vec<_>, _>>();
         let (inputs, outputs) = (ports(encoder.inputs())?, ports(encoder.outputs())?);
         place[0] = Box::into_raw(Box::new(Model { encoder, inputs, outputs }));
@@ -187,6 +210,18 @@ pub unsafe extern "C" fn torchless_model_free(model: *mut Model) {
         // once.
         drop(unsafe { Box::from_raw(model) });
     }
+}
+
+/// Returns 1 if weights and the inputs of products are rounded to bytes, else 0.
+///
+/// # Safety
+///
+/// As the header says: NULL, or a model that was not freed.
+#[expect(unsafe_code, reason = "the border to C")]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn torchless_is_approximate(model: *const Model) -> i32 {
+    // SAFETY: NULL, or a live model, as the header says.
+    unsafe { model.as_ref() }.map_or(0, |model| i32::from(model.encoder.is_approximate()))
 }
 
 /// Returns the number of inputs.

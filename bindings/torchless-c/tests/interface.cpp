@@ -149,6 +149,18 @@ static void check_opening(const char *path) {
     torchless_model *model = nullptr;
     refused(torchless_open("absent.onnx", TORCHLESS_SINGLE, nullptr, 0, &model, &error), TORCHLESS_FILE, error, "`absent.onnx`");
     check(model == nullptr, "no model");
+    refused(torchless_open_with_weights(path, TORCHLESS_SINGLE, 4, nullptr, 0, &model, &error), TORCHLESS_INPUT, error, "4 is not a form");
+    refused(
+        torchless_open_with_weights(path, TORCHLESS_DOUBLE, TORCHLESS_WEIGHTS_F16, nullptr, 0, &model, &error), TORCHLESS_INPUT,
+        error, "stored as f16 for single precision only");
+    for (torchless_weights form : {TORCHLESS_WEIGHTS_F32, TORCHLESS_WEIGHTS_F16, TORCHLESS_WEIGHTS_BF16, TORCHLESS_WEIGHTS_INT8}) {
+        check(
+            torchless_open_with_weights(path, TORCHLESS_SINGLE, form, nullptr, 0, &model, &error) == TORCHLESS_OK,
+            "a form of weights");
+        check(torchless_is_approximate(model) == (form == TORCHLESS_WEIGHTS_INT8), "what is approximate");
+        torchless_model_free(model);
+    }
+    check(torchless_is_approximate(nullptr) == 0, "NULL is not approximate");
     check(torchless_open("absent.onnx", TORCHLESS_SINGLE, nullptr, 0, &model, nullptr) == TORCHLESS_FILE, "without an error object");
     refused(torchless_open(nullptr, TORCHLESS_SINGLE, nullptr, 0, &model, &error), TORCHLESS_NULL_POINTER, error, "the path is NULL");
     refused(torchless_open(path, 7, nullptr, 0, &model, &error), TORCHLESS_INPUT, error, "7 is not a precision");

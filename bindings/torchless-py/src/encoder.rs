@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyList};
 use torchless::Threads;
 use torchless::encoder::{
     Cotangent, Dimension, EncodeOptions, Encoder, EncoderEvents, EncoderOptions, EncoderOutput, EncoderPort,
-    EncoderPrecision, FixedInput, GradientTarget, InputGradient, ScratchPool,
+    EncoderPrecision, FixedInput, GradientTarget, InputGradient, ScratchPool, WeightStorage,
 };
 
 use crate::inputs::{GivenDense, GivenRagged, InputArrays};
@@ -49,6 +49,7 @@ impl RawEncoder {
         py: Python<'_>,
         path: PathBuf,
         is_double: bool,
+        weights: &str,
         fixed: Vec<(String, PyReadonlyArrayDyn<'_, f64>)>,
     ) -> PyResult<RawEncoder> {
         let precision = if is_double { EncoderPrecision::Double } else { EncoderPrecision::Single };
@@ -56,9 +57,20 @@ impl RawEncoder {
             let values = array.as_array().iter().copied().collect();
             FixedInput { name: name.clone(), shape: array.shape().to_vec(), values }
         });
-        let options = EncoderOptions { precision, fixed: fixed.collect() };
+        let weights = WeightStorage::named(weights).ok_or_else(|| error::unknown_weights(py, weights))?;
+        let options = EncoderOptions { precision, weights, fixed: fixed.collect() };
         let encoder = py.detach(|| Encoder::open_with(path, &options)).map_err(|error| error::library(py, &error))?;
         Ok(RawEncoder { encoder, scratches: ScratchPool::new(), threads: Mutex::new(None) })
+    }
+
+    /// Returns whether weights and the inputs of products are rounded to bytes.
+    fn is_approximate(&self) -> bool {
+        self.encoder.is_approximate()
+    }
+
+    /// Returns the bytes of the weights as they are kept.
+    fn weight_bytes(&self) -> usize {
+        self.encoder.weight_bytes()
     }
 
     fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {

@@ -61,10 +61,19 @@ pub(crate) fn in_variation(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
     input_error(py, format!("variation `{}`: {value}", ns_terminal::escape(name)), hint.as_deref())
 }
 
+/// Returns the error of a form of weights that there is not.
+pub(crate) fn unknown_weights(py: Python<'_>, found: &str) -> PyErr {
+    let known = torchless::encoder::WeightStorage::ALL.map(|storage| format!("\"{}\"", storage.name())).join(", ");
+    input_error(py, format!("`weights` is '{}'", ns_terminal::escape(found)), Some(&format!("it is one of {known}")))
+}
+
 /// Returns whether an error is about what was given with a model, and not about the model.
 fn is_of_inputs(error: &torchless::Error) -> bool {
     match error {
-        torchless::Error::EncoderInput { .. } | torchless::Error::Histogram(_) | torchless::Error::Gradient(_) => true,
+        torchless::Error::EncoderInput { .. }
+        | torchless::Error::Histogram(_)
+        | torchless::Error::Gradient(_)
+        | torchless::Error::StorageOfDouble { .. } => true,
         torchless::Error::InVariation { source, .. } => is_of_inputs(source),
         _ => false,
     }

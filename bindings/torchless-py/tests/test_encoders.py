@@ -178,6 +178,29 @@ def test_errors_have_hints(jets, tmp_path):
         torchless.Encoder(path, fixed={"bias": [1.0]})
 
 
+@pytest.mark.parametrize(("weights", "limit"), [("f32", 5e-6), ("f16", 1e-2), ("bf16", 1e-1), ("int8", 0.4)])
+def test_weights_are_stored_as_asked_for(weights, limit):
+    path, inputs, expected = case("part")
+    model, plain = torchless.Encoder(path, weights=weights), torchless.Encoder(path)
+    logits = model.encode(inputs, mask="mask")["logits"]
+    assert abs(logits - expected).max() < limit
+    assert (logits.tobytes() == plain.encode(inputs, mask="mask")["logits"].tobytes()) == (weights == "f32")
+    assert model.weights == weights and model.is_approximate == (weights == "int8")
+    assert ("(approximate)" in repr(model)) == (weights == "int8")
+    assert (model.weight_bytes < plain.weight_bytes) == (weights != "f32")
+    copy = pickle.loads(pickle.dumps(model))
+    assert copy.weights == weights and copy.encode(inputs, mask="mask")["logits"].tobytes() == logits.tobytes()
+
+
+def test_forms_of_weights_that_there_are_not_are_errors():
+    path, _, _ = case("mlp")
+    with pytest.raises(torchless.InputError, match="`weights` is 'int4'") as caught:
+        torchless.Encoder(path, weights="int4")
+    assert "bf16" in caught.value.hint
+    with pytest.raises(torchless.InputError, match="for single precision only"):
+        torchless.Encoder(path, weights="f16", precision="double")
+
+
 def test_awkward_arrays_that_do_not_fit_are_errors(jets):
     ak = pytest.importorskip("awkward")
     path, _, rows, counts = jets

@@ -7,6 +7,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::cpu::integers::Activations;
+use crate::encoder::WeightStorage;
 use crate::preference::BackendPreference;
 
 const EXIT_CODES: &str = "\
@@ -106,6 +107,21 @@ impl From<ActivationsArg> for Activations {
             ActivationsArg::Exact => Activations::Exact,
             ActivationsArg::Int8 => Activations::Int8,
         }
+    }
+}
+
+/// How the matrices of an encoder are stored.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WeightsArg(pub(super) WeightStorage);
+
+impl ValueEnum for WeightsArg {
+    fn value_variants<'a>() -> &'a [Self] {
+        static CHOICES: LazyLock<Vec<WeightsArg>> = LazyLock::new(|| WeightStorage::ALL.map(WeightsArg).to_vec());
+        &CHOICES
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.name()))
     }
 }
 
@@ -345,6 +361,12 @@ pub(super) struct EncodeArgs {
     /// Threads of the CPU; 0 for as many as the machine has. No number changes a result
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) threads: usize,
+
+    /// How matrices are stored: f16 and bf16 take half the memory, and lose nothing of a file that
+    /// has such numbers; int8 is approximate: weights and the inputs of products are rounded to
+    /// bytes
+    #[arg(long, value_enum, default_value = "f32", value_name = "FORM", conflicts_with = "double")]
+    pub(super) weights: WeightsArg,
 
     /// Compute in double precision, by plain loops: a reference, and slow
     #[arg(long)]

@@ -21,7 +21,8 @@ use crate::files::npy::{self, Array, Numbers};
 
 pub(super) fn run(args: &EncodeArgs) -> Result<(), CliError> {
     let precision = if args.double { EncoderPrecision::Double } else { EncoderPrecision::Single };
-    let model = Encoder::open_with(&args.model, &EncoderOptions { precision, fixed: Vec::new() })?;
+    let options = EncoderOptions { precision, weights: args.weights.0, ..EncoderOptions::default() };
+    let model = Encoder::open_with(&args.model, &options)?;
     let arrays = npy::read(&args.inputs)?;
     let ports = model.inputs();
     let columns = ports.iter().map(|port| ragged_columns(args, port, &arrays)).collect::<Result<Vec<_>, _>>()?;
@@ -63,10 +64,19 @@ pub(super) fn run(args: &EncodeArgs) -> Result<(), CliError> {
     let n_ragged = ragged.first().map(|input| input.offsets.len().saturating_sub(1));
     let n_events = n_ragged.or_else(|| dense.first()?.shape.first().copied()).unwrap_or(0);
     if args.json {
-        return print_json(&json!({ "events": n_events, "seconds": seconds, "outputs": shapes }));
+        return print_json(&json!({
+            "events": n_events,
+            "seconds": seconds,
+            "outputs": shapes,
+            "weights": model.weights().name(),
+            "approximate": model.is_approximate(),
+        }));
     }
     for (name, shape) in shapes {
         print_text(&format!("{:<20} {shape:?}\n", escape(&name)))?;
+    }
+    if model.is_approximate() {
+        print_text("approximate          weights and inputs of products are rounded to int8\n")?;
     }
     eprintln!("{n_events} events in {seconds:.3} s");
     Ok(())

@@ -36,6 +36,9 @@ const LENGTH_STEP: usize = 8;
 /// Numbers of particles that a group has, at most: its activations stay in a cache.
 const PARTICLES_AT_ONCE: usize = 512;
 
+/// Bytes of buffers that events of one length have together, at most, unless one has more.
+const BUFFERS_AT_ONCE: usize = 4 << 20;
+
 /// Scratches that calls take and give back, so that plans and buffers serve many calls.
 ///
 /// Threads share it; it has as many scratches as were needed at once.
@@ -124,7 +127,8 @@ impl Encoder {
         options: &EncodeOptions,
     ) -> Result<Vec<EncoderOutput>, Error> {
         let events = CheckedEvents::new(&self.graph, events, options)?;
-        let groups = groups(&events, (0..events.n_events).collect(), options.events_at_once);
+        let at_once = self.events_at_once(scratches, &events, options.events_at_once);
+        let groups = groups(&events, (0..events.n_events).collect(), at_once);
         let encode = |scratch: &mut EncoderScratch, group: &Group| self.encode_group(scratch, &events, group);
         let results = each_group(threads, scratches, &groups, encode);
         let mut joined = Joined::new(&self.graph, &events);
@@ -132,6 +136,21 @@ impl Encoder {
             joined.add(result?, group)?;
         }
         Ok(if groups.is_empty() { self.outputs_of_no_events() } else { joined.outputs })
+    }
+
+    /// Returns how many events of one length are computed together: as many as keep their buffers
+    /// in a cache. It is the caller's number where one event by itself cannot be planned.
+    fn events_at_once(&self, scratches: &ScratchPool, events: &CheckedEvents<'_>, most: usize) -> usize {
+        if events.lengths.is_some() || events.n_events.min(most) < 2 {
+            return most;
+        }
+        let one = Group { events: vec![0], length: None };
+        let parts: Vec<Part<'_>> = events.inputs.iter().map(|input| input.part(events, &one)).collect();
+        let inputs: Vec<EncoderInput<'_>> = parts.iter().map(Part::input).collect();
+        let mut scratch = scratches.take();
+        let n_bytes = self.buffer_bytes(&mut scratch, &inputs);
+        scratches.give_back(scratch);
+        n_bytes.map_or(most, |n_bytes| most.min((BUFFERS_AT_ONCE / n_bytes.max(1)).max(1)))
     }
 
     /// Computes the outputs of a group.

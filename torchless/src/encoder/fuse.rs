@@ -4,10 +4,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::graph::{Binary, Graph, Node, Op, Reduction, Unary, ValueId};
+use super::graph::{Binary, Graph, Node, Op, Reduction, Unary, Uses, ValueId};
 use super::kernels::linear::{Activation, PackedMatrix};
+use super::kernels::tables::Table;
 use super::plan::EncoderPrecision;
+use super::storage::{OutOfStorage, WeightStorage};
 use super::tensor::{Data, Tensor};
+use crate::error::Error;
 
 /// Who computes each value, and how many use it.
 struct Index {
@@ -180,14 +183,22 @@ pub(super) fn softmax_sums(graph: &mut Graph) {
     }
 }
 
-/// Packs constant factors, and lets products add their bias and apply their activation.
-pub(super) fn products(graph: &mut Graph, precision: EncoderPrecision) {
+/// Packs constant factors as `storage` says, and lets products add their bias and apply their
+/// activation.
+///
+/// # Errors
+///
+/// A weight that `storage` does not have.
+pub(super) fn products(graph: &mut Graph, precision: EncoderPrecision, storage: WeightStorage) -> Result<(), Error> {
     if precision.packs() {
-        let mut packed: HashMap<(ValueId, bool), Arc<PackedMatrix>> = HashMap::new();
+        let (mut packed, mut uses) = (HashMap::new(), Uses::of(graph));
         for place in 0..graph.nodes.len() {
-            pack(graph, place, &mut packed);
+            if let Some(weights) = pack(graph, place, storage, &mut packed)? {
+                uses.end(graph, weights);
+            }
         }
         biases(graph);
+        tables(graph, storage, uses)?;
     }
     let index = Index::of(graph);
     for place in 0..graph.nodes.len() {
@@ -214,6 +225,7 @@ pub(super) fn products(graph: &mut Graph, precision: EncoderPrecision) {
             _ => {}
         }
     }
+    Ok(())
 }
 
 fn matrix(graph: &Graph, value: ValueId) -> Option<&Tensor> {
@@ -221,22 +233,69 @@ fn matrix(graph: &Graph, value: ValueId) -> Option<&Tensor> {
     (tensor.shape.len() == 2 && matches!(tensor.data, Data::F32(_))).then_some(tensor)
 }
 
-/// Packs the second factor of a product if it is constant.
-fn pack(graph: &mut Graph, place: usize, packed: &mut HashMap<(ValueId, bool), Arc<PackedMatrix>>) {
+/// Returns how a constant is stored: what was computed of several numbers of the file is not
+/// rounded.
+fn storage_of(graph: &Graph, value: ValueId, storage: WeightStorage) -> WeightStorage {
+    if graph.tensor_names.contains_key(&value) { storage } else { WeightStorage::F32 }
+}
+
+/// Returns the error of a constant with a number that `storage` does not have.
+fn refused(graph: &Graph, value: ValueId, storage: WeightStorage, found: OutOfStorage) -> Error {
+    let tensor = graph.tensor_names.get(&value).map_or("", |name| name);
+    Error::weight_storage(tensor, found.value, storage.name(), storage.largest())
+}
+
+/// Stores the constant tables whose rows are gathered in fewer bytes.
+fn tables(graph: &mut Graph, storage: WeightStorage, mut uses: Uses) -> Result<(), Error> {
+    let mut tables: HashMap<ValueId, Arc<Table>> = HashMap::new();
+    for place in 0..graph.nodes.len() {
+        let (Op::Gather { axis: 0 | -2 }, [Some(value), Some(indices)]) =
+            (&graph.nodes[place].op, graph.nodes[place].inputs.as_slice())
+        else {
+            continue;
+        };
+        let (value, indices) = (*value, *indices);
+        let table = match (tables.get(&value), matrix(graph, value)) {
+            (Some(table), _) => Arc::clone(table),
+            (None, Some(Tensor { shape, data: Data::F32(values), .. })) => {
+                let storage = storage_of(graph, value, storage);
+                let table = Table::of(values, shape[1], storage);
+                match table.map_err(|found| refused(graph, value, storage, found))? {
+                    Some(table) => Arc::new(table),
+                    None => continue,
+                }
+            }
+            _ => continue,
+        };
+        tables.insert(value, Arc::clone(&table));
+        let node = &mut graph.nodes[place];
+        (node.op, node.inputs) = (Op::TableRows { table }, vec![Some(indices)]);
+        uses.end(graph, value);
+    }
+    Ok(())
+}
+
+/// Packs the second factor of a product if it is constant, and returns which constant it was.
+fn pack(
+    graph: &mut Graph,
+    place: usize,
+    storage: WeightStorage,
+    packed: &mut HashMap<(ValueId, bool), Arc<PackedMatrix>>,
+) -> Result<Option<ValueId>, Error> {
     let node = &graph.nodes[place];
     let (transposes, bias) = match (&node.op, node.inputs.get(2)) {
         (Op::MatMul, _) => (false, None),
         (Op::Gemm { alpha, beta, transposes: [false, transposes] }, bias) if *alpha == 1.0 => {
             let bias = bias.copied().flatten();
             if bias.is_some() && *beta != 1.0 {
-                return;
+                return Ok(None);
             }
             (*transposes, bias)
         }
-        _ => return,
+        _ => return Ok(None),
     };
-    let Some(Some(weights)) = node.inputs.get(1).copied() else { return };
-    let Some(tensor) = matrix(graph, weights) else { return };
+    let Some(Some(weights)) = node.inputs.get(1).copied() else { return Ok(None) };
+    let Some(tensor) = matrix(graph, weights) else { return Ok(None) };
     let view = if transposes { tensor.view().transposed(&[1, 0]) } else { tensor.view() };
     let is_vector = |value: &ValueId| {
         graph
@@ -245,14 +304,22 @@ fn pack(graph: &mut Graph, place: usize, packed: &mut HashMap<(ValueId, bool), A
             .is_some_and(|bias| bias.shape == [view.shape[1]] && matches!(bias.data, Data::F32(_)))
     };
     if !bias.iter().all(is_vector) {
-        return;
+        return Ok(None);
     }
-    let Data::F32(values) = &tensor.data else { return };
-    let matrix = packed.entry((weights, transposes)).or_insert_with(|| Arc::new(PackedMatrix::of(values, &view)));
-    let matrix = Arc::clone(matrix);
+    let Data::F32(values) = &tensor.data else { return Ok(None) };
+    let matrix = match packed.get(&(weights, transposes)) {
+        Some(matrix) => Arc::clone(matrix),
+        None => {
+            let storage = storage_of(graph, weights, storage);
+            let matrix = PackedMatrix::of(values, &view, storage);
+            Arc::new(matrix.map_err(|found| refused(graph, weights, storage, found))?)
+        }
+    };
+    packed.insert((weights, transposes), Arc::clone(&matrix));
     let node = &mut graph.nodes[place];
     node.op = Op::Linear { weights: matrix, activation: Activation::None };
     node.inputs = vec![node.inputs[0], bias].into_iter().take(1 + usize::from(bias.is_some())).collect();
+    Ok(Some(weights))
 }
 
 /// Lets products add the vectors that only their outputs are added to.

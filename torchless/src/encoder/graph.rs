@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::kernels::linear::{Activation, PackedMatrix};
+use super::kernels::tables::Table;
 use super::tensor::{Kind, Tensor};
 
 /// The number of a value: what a node computes, an input, or a constant.
@@ -195,6 +196,10 @@ pub(super) enum Op {
         axis: i64,
     },
     Squeeze,
+    /// Rows of a constant table that is stored in fewer bytes.
+    TableRows {
+        table: Arc<Table>,
+    },
     Tile,
     Transpose {
         order: Option<Vec<i64>>,
@@ -214,7 +219,43 @@ pub(super) struct Graph {
     pub(super) outputs: Vec<Port>,
     pub(super) nodes: Vec<Node>,
     pub(super) constants: HashMap<ValueId, Arc<Tensor>>,
+    /// The tensors of the file that constants are, perhaps in another order of axes or in part;
+    /// what is computed of several numbers is not here.
+    pub(super) tensor_names: HashMap<ValueId, Arc<str>>,
     pub(super) n_values: usize,
+}
+
+impl Graph {
+    /// Adds a constant that is a tensor of the file.
+    pub(super) fn insert_tensor(&mut self, value: ValueId, name: &str, tensor: Tensor) {
+        if tensor.kind == Kind::Float {
+            self.tensor_names.insert(value, name.into());
+        }
+        self.constants.insert(value, Arc::new(tensor));
+    }
+}
+
+/// How many uses of each value are left: a constant goes with its last one, so that opening a model
+/// takes little more memory than the model.
+pub(super) struct Uses(HashMap<ValueId, usize>);
+
+impl Uses {
+    pub(super) fn of(graph: &Graph) -> Uses {
+        let mut uses = HashMap::new();
+        let mut count = |value| *uses.entry(value).or_default() += 1;
+        graph.nodes.iter().for_each(|node| node.each_use(&mut count));
+        graph.outputs.iter().for_each(|port| count(port.value));
+        Uses(uses)
+    }
+
+    /// Takes one use away.
+    pub(super) fn end(&mut self, graph: &mut Graph, value: ValueId) {
+        let left = self.0.get(&value).map_or(0, |uses| uses.saturating_sub(1));
+        self.0.insert(value, left);
+        if left == 0 {
+            graph.constants.remove(&value);
+        }
+    }
 }
 
 impl Node {

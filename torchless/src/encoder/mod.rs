@@ -19,14 +19,17 @@ mod graph;
 mod histograms;
 mod kernels;
 mod lower;
+mod memory;
 mod onnx;
 mod plan;
 mod ragged;
 mod run;
 mod shapes;
 mod simplify;
+mod storage;
 mod tensor;
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -42,6 +45,7 @@ pub use onnx::read_tensor;
 pub use plan::EncoderPrecision;
 pub use ragged::{Column, EncoderEvents, Offsets, RaggedInput};
 pub use run::{EncoderInput, EncoderOutput, EncoderScratch, InputValues, OutputValues};
+pub use storage::WeightStorage;
 use tensor::{Data, Kind, Tensor};
 
 use crate::error::{Error, InputProblem};
@@ -67,6 +71,7 @@ pub struct Encoder {
     architecture: &'static str,
     graph: Graph,
     precision: EncoderPrecision,
+    weights: WeightStorage,
     isa: InstructionSet,
     /// Nodes of the file, or of the graph that was made of weights.
     n_nodes: usize,
@@ -81,6 +86,8 @@ pub struct Encoder {
 pub struct EncoderOptions {
     /// What is computed in single precision.
     pub precision: EncoderPrecision,
+    /// How matrices are stored; double precision has single precision only.
+    pub weights: WeightStorage,
     /// Inputs that are always the same; they may decide on shapes. The model has one input less for
     /// each.
     pub fixed: Vec<FixedInput>,
@@ -126,13 +133,15 @@ impl Encoder {
     ///
     /// # Errors
     ///
-    /// Those of [`Encoder::open`], and fixed inputs that the model does not have.
+    /// Those of [`Encoder::open`], fixed inputs that the model does not have, and weights that
+    /// cannot be stored as `options` say: the error names the tensor.
     pub fn open_with(path: impl AsRef<Path>, options: &EncoderOptions) -> Result<Encoder, Error> {
         let (architecture, graph) = match checkpoint::is_checkpoint(path.as_ref()) {
             true => checkpoint::read(path.as_ref()).map(|read| (read.model_type, read.graph))?,
             false => ("onnx", onnx::read(path.as_ref())?),
         };
         let encoder = Encoder::of_graph(graph, options, InstructionSet::best())?;
+        memory::give_back();
         Ok(Encoder { architecture, ..encoder })
     }
 
@@ -144,7 +153,11 @@ impl Encoder {
     }
 
     fn of_graph(mut graph: Graph, options: &EncoderOptions, isa: InstructionSet) -> Result<Encoder, Error> {
-        let (precision, n_nodes) = (options.precision, graph.nodes.len());
+        let EncoderOptions { precision, weights, .. } = *options;
+        if precision == EncoderPrecision::Double && weights != WeightStorage::F32 {
+            return Err(Error::StorageOfDouble { storage: weights.name() });
+        }
+        let n_nodes = graph.nodes.len();
         options.fixed.iter().try_for_each(|fixed| fix(&mut graph, fixed))?;
         simplify::convert_constants(&mut graph, precision);
         simplify::share(&mut graph);
@@ -156,12 +169,14 @@ impl Encoder {
         simplify::share(&mut graph);
         simplify::prune(&mut graph);
         fuse::softmax_sums(&mut graph);
-        fuse::products(&mut graph, precision);
+        fuse::products(&mut graph, precision, weights)?;
         simplify::prune(&mut graph);
+        graph.tensor_names.clear();
         Ok(Encoder {
             architecture: "onnx",
             graph,
             precision,
+            weights,
             isa,
             n_nodes,
             identity: Arc::default(),
@@ -196,6 +211,16 @@ impl Encoder {
         self.precision
     }
 
+    /// Returns how its matrices are stored.
+    pub fn weights(&self) -> WeightStorage {
+        self.weights
+    }
+
+    /// Returns whether products are computed with rounded inputs: only if it was asked for.
+    pub fn is_approximate(&self) -> bool {
+        self.weights.is_approximate()
+    }
+
     /// Returns the number of nodes in the file, and of those that are left.
     pub fn n_nodes(&self) -> [usize; 2] {
         [self.n_nodes, self.graph.nodes.len()]
@@ -205,16 +230,16 @@ impl Encoder {
     /// they were computed.
     pub fn weight_bytes(&self) -> usize {
         let constants = self.graph.constants.values().map(|tensor| tensor.data.n_bytes());
-        let mut packed: Vec<&kernels::linear::PackedMatrix> = Vec::new();
+        // Several nodes may share a matrix.
+        let mut stored: HashMap<usize, usize> = HashMap::new();
         for node in &self.graph.nodes {
-            if let Op::Linear { weights, .. } = &node.op
-                && !packed.iter().any(|other| std::ptr::eq(*other, &**weights))
-            {
-                packed.push(weights);
-            }
+            match &node.op {
+                Op::Linear { weights, .. } => stored.insert(Arc::as_ptr(weights).addr(), weights.n_bytes()),
+                Op::TableRows { table } => stored.insert(Arc::as_ptr(table).addr(), table.n_bytes()),
+                _ => None,
+            };
         }
-        let packed = packed.iter().map(|weights| weights.n_bytes()).sum::<usize>();
-        constants.sum::<usize>() + packed + self.transposes.n_bytes()
+        constants.sum::<usize>() + stored.into_values().sum::<usize>() + self.transposes.n_bytes()
     }
 }
 

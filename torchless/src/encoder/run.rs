@@ -202,6 +202,17 @@ impl Encoder {
         Ok(plan)
     }
 
+    /// Returns the bytes of buffers that inputs need.
+    pub(super) fn buffer_bytes(
+        &self,
+        scratch: &mut EncoderScratch,
+        inputs: &[EncoderInput<'_>],
+    ) -> Result<usize, Error> {
+        let ordered = self.check(inputs)?;
+        let plan = self.plan(scratch, ordered.iter().map(|input| input.shape))?;
+        Ok(plan.buffers.iter().map(|&(class, length)| length * class.n_bytes()).sum())
+    }
+
     fn follow(&self, plan: &Plan, scratch: &mut EncoderScratch) -> Result<(), Error> {
         for step in &plan.steps {
             let place = plan.buffer_of[step.out];

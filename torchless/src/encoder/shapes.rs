@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::graph::Op;
 use super::kernels::Kernel;
 use super::kernels::movement::{Running, index, points};
+use super::kernels::tables::Table;
 use super::lower::{Inputs, axis};
 use super::plan::{Builder, Lowered, MOST_ELEMENTS, Refusal, Source, Value};
 use super::tensor::{Class, Data, Kind, Tensor, View};
@@ -58,6 +59,7 @@ impl Builder {
                 self.reshape(&value.clone(), &matrix)
             }
             Op::Gather { axis } => self.gather(*axis, inputs),
+            Op::TableRows { table } => self.table_rows(table, inputs),
             Op::GatherElements { axis } => self.gather_elements(*axis, inputs),
             Op::GatherNd => self.gather_nd(inputs),
             Op::NonZero => non_zero(inputs),
@@ -156,6 +158,16 @@ impl Builder {
         shape.extend(&value.shape()[at + 1..]);
         let (kind, class) = (value.kind, value.class);
         self.push(Kernel::Gather { axis: at }, &[value, indices], &shape, kind, class)
+    }
+
+    fn table_rows(&mut self, table: &Arc<Table>, inputs: &Inputs) -> Lowered {
+        let indices = inputs.get(0)?.clone();
+        if indices.kind != Kind::Int {
+            return Err(NodeProblem::Input { index: 1 }.into());
+        }
+        let mut shape = indices.shape().to_vec();
+        shape.push(table.columns);
+        self.push(Kernel::TableRows { table: Arc::clone(table) }, &[indices], &shape, Kind::Float, Class::F32)
     }
 
     fn gather_elements(&mut self, at: i64, inputs: &Inputs) -> Lowered {

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::graph::{Graph, Node, Op, ValueId};
+use super::graph::{Graph, Node, Op, Uses, ValueId};
 use super::plan::{Builder, EncoderPrecision, Source, Value};
 use super::tensor::{Data, Kind, Tensor};
 use crate::error::Error;
@@ -20,6 +20,7 @@ pub(super) fn evaluate_constants(
     isa: InstructionSet,
 ) -> Result<(), Error> {
     let mut builder = Builder::new(precision, isa);
+    let mut uses = Uses::of(graph);
     let mut left = Vec::with_capacity(graph.nodes.len());
     for node in std::mem::take(&mut graph.nodes) {
         let is_constant = |value: &ValueId| graph.constants.contains_key(value);
@@ -28,14 +29,32 @@ pub(super) fn evaluate_constants(
             continue;
         }
         builder.lower(graph, &node)?;
+        if let Some(name) = moved(graph, &node) {
+            graph.tensor_names.extend(node.outputs.iter().map(|&output| (output, Arc::clone(&name))));
+        }
         for &output in &node.outputs {
             if let Some(value) = builder.values.remove(&output) {
                 graph.constants.insert(output, materialise(&value));
             }
         }
+        node.inputs.iter().flatten().for_each(|&input| uses.end(graph, input));
     }
     graph.nodes = left;
     Ok(())
+}
+
+/// Returns the name of the tensor whose numbers a node moves and does not change, the first of
+/// several.
+fn moved(graph: &Graph, node: &Node) -> Option<Arc<str>> {
+    let name = |input: &Option<ValueId>| input.and_then(|value| graph.tensor_names.get(&value));
+    let n_data = match &node.op {
+        Op::Transpose { .. } | Op::Reshape { .. } | Op::Flatten { .. } | Op::Squeeze | Op::Unsqueeze => 1,
+        Op::Slice | Op::Split { .. } | Op::Gather { .. } | Op::Expand | Op::Cast { to: Kind::Float } => 1,
+        Op::Concat { .. } => node.inputs.len(),
+        _ => return None,
+    };
+    let data = node.inputs.get(..n_data)?;
+    if data.iter().all(|input| name(input).is_some()) { name(data.first()?).cloned() } else { None }
 }
 
 /// Returns the elements of a constant's view as a tensor of their own.
@@ -68,7 +87,7 @@ pub(super) fn share(graph: &mut Graph) {
         }
         // The text of an operator has all of its attributes; branches and packed weights have names
         // of values inside, and are left alone.
-        if !matches!(node.op, Op::If { .. } | Op::Linear { .. }) {
+        if !matches!(node.op, Op::If { .. } | Op::Linear { .. } | Op::TableRows { .. }) {
             let key = format!("{:?} {:?} {}", node.op, node.inputs, node.outputs.len());
             if let Some(outputs) = known.get(&key) {
                 same.extend(node.outputs.iter().copied().zip(outputs.iter().copied()));

@@ -29,6 +29,13 @@ pub(super) enum Class {
     Int,
 }
 
+impl Class {
+    /// Returns the bytes of an element.
+    pub(super) fn n_bytes(self) -> usize {
+        if self == Class::F32 { 4 } else { 8 }
+    }
+}
+
 /// Memory of one class.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Data {
@@ -71,7 +78,7 @@ impl Data {
     }
 
     pub(super) fn n_bytes(&self) -> usize {
-        self.len() * if self.class() == Class::F32 { 4 } else { 8 }
+        self.len() * self.class().n_bytes()
     }
 
     pub(super) fn borrow(&self) -> DataRef<'_> {

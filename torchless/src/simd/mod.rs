@@ -139,7 +139,14 @@ pub(crate) trait Simd: Copy {
     /// Says that what is `ahead` bytes behind the beginning of `bytes` will be read soon. It need
     /// not be anything's.
     #[inline(always)]
-    fn prefetch(self, _bytes: &[u8], _ahead: usize) {}
+    fn prefetch(self, bytes: &[u8], ahead: usize) {
+        self.prefetch_line(bytes.as_ptr().wrapping_add(ahead));
+    }
+
+    /// Says that the line of the cache at a place will be read soon. The place need not be
+    /// anything's.
+    #[inline(always)]
+    fn prefetch_line(self, _place: *const u8) {}
 
     /// Converts half precision to single; exact.
     #[inline(always)]

@@ -157,8 +157,8 @@ impl Simd for Avx512 {
         }
     }
     #[inline(always)]
-    fn prefetch(self, bytes: &[u8], ahead: usize) {
-        prefetch(bytes, ahead);
+    fn prefetch_line(self, place: *const u8) {
+        prefetch_line(place);
     }
     #[inline(always)]
     fn splat_half(self, bits: u16) -> __m512 {
@@ -311,8 +311,8 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    fn prefetch(self, bytes: &[u8], ahead: usize) {
-        prefetch(bytes, ahead);
+    fn prefetch_line(self, place: *const u8) {
+        prefetch_line(place);
     }
     #[inline(always)]
     fn splat_half(self, bits: u16) -> [__m256; 2] {
@@ -337,10 +337,10 @@ fn from_bytes(bytes: &[u8; LANES]) -> *const __m128i {
 }
 
 #[inline(always)]
-fn prefetch(bytes: &[u8], ahead: usize) {
+fn prefetch_line(place: *const u8) {
     // SAFETY: every processor of this target has the instruction, and it reads nothing: any address
     // will do.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().wrapping_add(ahead).cast()) }
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) }
 }
 
 /// Returns the numbers of `from` that the low four bits of `codes` choose.

@@ -55,6 +55,10 @@ class Encoder:
         An ONNX file (opsets 13 to 21), or a folder with `model.safetensors` and `config.json`.
     precision
         `"single"`, or `"double"`: a reference, and slow.
+    weights
+        How matrices are stored: `"f32"`; `"f16"` or `"bf16"`, which take half the memory and lose
+        nothing of a file that has such numbers; or `"int8"`, which is approximate: weights and the
+        inputs of products are rounded to bytes.
     fixed
         Inputs that are always the same, by name; they may decide on shapes. The model has one input
         less for each.
@@ -64,7 +68,8 @@ class Encoder:
     OSError
         A file that cannot be read.
     ModelError
-        A file that is not ONNX, or an operator that is not computed; the message names the node.
+        A file that is not ONNX, or an operator that is not computed: the message names the node.
+        A weight that cannot be stored as asked for: the message names the tensor.
     InputError
         A fixed input that the model does not have.
 
@@ -75,22 +80,25 @@ class Encoder:
     (Port(name='x', elements='numbers', shape=('batch', 3)),)
     >>> model.encode({"x": [[0.5, -1.0, 2.0]]})["logits"].shape
     (1, 2)
+    >>> Encoder("mlp.onnx", weights="int8")
+    Encoder('mlp.onnx', weights='int8' (approximate): x -> logits)
     """
 
-    __slots__ = ("_fixed", "_inputs", "_outputs", "_path", "_precision", "_raw")
+    __slots__ = ("_fixed", "_inputs", "_outputs", "_path", "_precision", "_raw", "_weights")
 
     def __init__(
         self,
         path: str | os.PathLike[str],
         *,
         precision: str = "single",
+        weights: str = "f32",
         fixed: Mapping[str, ArrayLike] | None = None,
     ) -> None:
         if precision not in ("single", "double"):
             raise input_error(f"`precision` is {precision!r}", 'it is "single" or "double"')
-        self._path, self._precision = os.fspath(path), precision
+        self._path, self._precision, self._weights = os.fspath(path), precision, weights
         self._fixed = {name: _fixed_input(name, array) for name, array in (fixed or {}).items()}
-        self._raw = RawEncoder(self._path, precision == "double", list(self._fixed.items()))
+        self._raw = RawEncoder(self._path, precision == "double", weights, list(self._fixed.items()))
         self._inputs = tuple(_port(port) for port in self._raw.inputs())
         self._outputs = tuple(_port(port) for port in self._raw.outputs())
 
@@ -108,6 +116,21 @@ class Encoder:
     def precision(self) -> str:
         """The numbers in which it computes."""
         return self._precision
+
+    @property
+    def weights(self) -> str:
+        """How its matrices are stored: `"f32"`, `"f16"`, `"bf16"` or `"int8"`."""
+        return self._weights
+
+    @property
+    def is_approximate(self) -> bool:
+        """Whether weights and the inputs of products are rounded to bytes; only if asked for."""
+        return self._raw.is_approximate()
+
+    @property
+    def weight_bytes(self) -> int:
+        """The bytes of its weights as they are kept."""
+        return self._raw.weight_bytes()
 
     def encode(
         self,
@@ -230,11 +253,13 @@ class Encoder:
         return Gradients(outputs, forms)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _open, (self._path, self._precision, self._fixed)
+        return _open, (self._path, self._precision, self._weights, self._fixed)
 
     def __repr__(self) -> str:
         names = ", ".join(port.name for port in self._inputs), ", ".join(port.name for port in self._outputs)
-        return f"Encoder({self._path!r}: {names[0]} -> {names[1]})"
+        stored = "" if self._weights == "f32" else f", weights={self._weights!r}"
+        mode = " (approximate)" if self.is_approximate else ""
+        return f"Encoder({self._path!r}{stored}{mode}: {names[0]} -> {names[1]})"
 
 
 def given_inputs(model: Encoder, inputs: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
@@ -253,8 +278,8 @@ def given_inputs(model: Encoder, inputs: Mapping[str, Any]) -> tuple[list[Any], 
     return dense, ragged
 
 
-def _open(path: str, precision: str, fixed: Mapping[str, ArrayLike]) -> Encoder:
-    return Encoder(path, precision=precision, fixed=fixed)
+def _open(path: str, precision: str, weights: str, fixed: Mapping[str, ArrayLike]) -> Encoder:
+    return Encoder(path, precision=precision, weights=weights, fixed=fixed)
 
 
 def _port(port: tuple[str, str, list[int | str] | None]) -> Port:

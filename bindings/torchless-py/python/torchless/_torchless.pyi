@@ -24,7 +24,13 @@ class InputError(TorchlessError):
 class RawEncoder:
     """A model."""
 
-    def __new__(cls, path: str, is_double: bool, fixed: Sequence[tuple[str, NDArray[Any]]]) -> RawEncoder: ...
+    def __new__(cls, path: str, is_double: bool, weights: str, fixed: Sequence[tuple[str, NDArray[Any]]]) -> RawEncoder: ...
+    def is_approximate(self) -> bool:
+        """Returns whether weights and the inputs of products are rounded to bytes."""
+
+    def weight_bytes(self) -> int:
+        """Returns the bytes of the weights as they are kept."""
+
     def inputs(self) -> list[tuple[str, str, list[int | str] | None]]:
         """Returns names, kinds of elements, and shapes."""
 

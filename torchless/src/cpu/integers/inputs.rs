@@ -24,6 +24,12 @@ const NOTHING: Block = Block { numbers: [0; BLOCK], sums: [0; 2], total: 0.0, si
 #[derive(Debug, Default)]
 pub(crate) struct InputMemory(Vec<Block>);
 
+impl InputMemory {
+    pub(crate) fn n_bytes(&self) -> usize {
+        self.0.capacity() * size_of::<Block>()
+    }
+}
+
 /// Inputs in the order in which tiles read them: (panels, blocks of a row, `width` inputs), padded
 /// with zeros.
 #[derive(Clone, Copy)]

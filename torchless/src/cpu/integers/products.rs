@@ -34,6 +34,13 @@ pub(crate) struct Unpacked {
     minima: Vec<Lanes>,
 }
 
+impl Unpacked {
+    pub(crate) fn n_bytes(&self) -> usize {
+        let vectors = self.scales.capacity() + self.minima.capacity();
+        self.codes.capacity() * size_of::<Codes>() + vectors * size_of::<Lanes>()
+    }
+}
+
 /// The number of inputs in a tile, unless registers are many.
 pub(crate) const NARROW: usize = 2;
 

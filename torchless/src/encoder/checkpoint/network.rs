@@ -142,7 +142,9 @@ impl Network {
 
     pub(super) fn weight(&mut self, name: &str, shape: &[usize]) -> Result<ValueId, Error> {
         let data = Data::F32(self.read(name, shape)?);
-        Ok(self.constant(Tensor { kind: Kind::Float, shape: shape.to_vec(), data }))
+        let value = self.value();
+        self.graph.insert_tensor(value, name, Tensor { kind: Kind::Float, shape: shape.to_vec(), data });
+        Ok(value)
     }
 
     pub(super) fn binary(&mut self, binary: Binary, a: ValueId, b: ValueId) -> ValueId {

@@ -115,7 +115,7 @@ impl Case<'_> {
         let output = (self.build)(&mut net, &inputs);
         let port = net.port(Kind::Float, output, 0);
         net.graph.outputs.push(Port { dimensions: None, ..port });
-        let options = EncoderOptions { precision, fixed: Vec::new() };
+        let options = EncoderOptions { precision, ..EncoderOptions::default() };
         Encoder::of_graph(net.graph, &options, InstructionSet::best())
     }
 

@@ -4,10 +4,12 @@
 //! the last. Tiles, panels and the number of rows do not change it, so a row's bits do not depend
 //! on the other rows, and zeros at the end of the inner axis change no bit.
 
-use crate::simd::{LANES, Lanes, Simd};
+use crate::simd::{self, LANES, Lanes, Simd};
 
 use super::functions;
+use crate::encoder::storage::{self, OutOfStorage, WeightStorage};
 use crate::encoder::tensor::View;
+use crate::weights::Matrix;
 
 /// Columns of a panel.
 const PANEL: usize = 2 * LANES;
@@ -38,13 +40,76 @@ impl Activation {
     }
 }
 
-/// A matrix (rows, columns) in the order in which tiles read it: (panels, rows, 32 columns), with
-/// zeros behind the last column.
-#[derive(Clone, PartialEq)]
+/// A constant right factor (rows, columns) of products.
+#[derive(Clone)]
 pub(in crate::encoder) struct PackedMatrix {
     pub(in crate::encoder) rows: usize,
     pub(in crate::encoder) columns: usize,
-    panels: Vec<[Lanes; 2]>,
+    pub(super) stored: StoredPanels,
+}
+
+/// A matrix in the order in which tiles read it: (panels, rows, 32 columns), with zeros behind the
+/// last column.
+#[derive(Clone)]
+pub(super) enum StoredPanels {
+    F32(Vec<[Lanes; 2]>),
+    F16(Vec<HalfRow>),
+    Bf16(Vec<BrainHalfRow>),
+    /// (columns, rows) in blocks, rows filled up with zeros; none if the matrix is empty.
+    Int8(Option<Matrix>),
+}
+
+/// A row of a panel, in the form in which it is stored.
+pub(super) trait PanelRow: Copy {
+    /// Returns the first or the last 16 numbers.
+    fn half<S: Simd>(&self, simd: S, half: usize) -> S::Vector;
+
+    /// Returns a panel in single precision, in `memory` if it is not.
+    #[inline(always)]
+    fn widen<'a, S: Simd>(simd: S, panel: &'a [Self], memory: &'a mut Vec<[Lanes; 2]>) -> &'a [[Lanes; 2]] {
+        memory.resize(panel.len(), [Lanes::default(); 2]);
+        for (from, to) in panel.iter().zip(memory.iter_mut()) {
+            simd.store(from.half(simd, 0), &mut to[0].0);
+            simd.store(from.half(simd, 1), &mut to[1].0);
+        }
+        memory
+    }
+}
+
+impl PanelRow for [Lanes; 2] {
+    #[inline(always)]
+    fn half<S: Simd>(&self, simd: S, half: usize) -> S::Vector {
+        simd.load(&self[half].0)
+    }
+
+    #[inline(always)]
+    fn widen<'a, S: Simd>(_: S, panel: &'a [Self], _: &'a mut Vec<[Lanes; 2]>) -> &'a [[Lanes; 2]] {
+        panel
+    }
+}
+
+/// A row of a panel in half precision. One cache line.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(64))]
+pub(super) struct HalfRow([[u8; 2 * LANES]; 2]);
+
+impl PanelRow for HalfRow {
+    #[inline(always)]
+    fn half<S: Simd>(&self, simd: S, half: usize) -> S::Vector {
+        simd.load_f16(&self.0[half])
+    }
+}
+
+/// A row of a panel in bfloat16. One cache line.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(64))]
+pub(super) struct BrainHalfRow([[u8; 2 * LANES]; 2]);
+
+impl PanelRow for BrainHalfRow {
+    #[inline(always)]
+    fn half<S: Simd>(&self, simd: S, half: usize) -> S::Vector {
+        simd.load_bf16(&self.0[half])
+    }
 }
 
 impl std::fmt::Debug for PackedMatrix {
@@ -54,16 +119,70 @@ impl std::fmt::Debug for PackedMatrix {
 }
 
 impl PackedMatrix {
-    /// Arranges a matrix that `view` finds in `values`.
-    pub(in crate::encoder) fn of(values: &[f32], view: &View) -> PackedMatrix {
+    /// Arranges a matrix that `view` finds in `values`, and stores it as `storage` says.
+    pub(in crate::encoder) fn of(
+        values: &[f32],
+        view: &View,
+        storage: WeightStorage,
+    ) -> Result<PackedMatrix, OutOfStorage> {
+        let [rows, columns] = [view.shape[0], view.shape[1]];
+        let stored = match storage {
+            WeightStorage::F32 => return Ok(PackedMatrix::wide(values, view)),
+            WeightStorage::F16 => StoredPanels::F16(narrow(values, view, storage::to_half, HalfRow)?),
+            WeightStorage::Bf16 => StoredPanels::Bf16(narrow(values, view, storage::to_brain_half, BrainHalfRow)?),
+            WeightStorage::Int8 => {
+                let of_column = |column| (0..rows).map(|row| values[place(view, row, column)]).collect();
+                StoredPanels::Int8(storage::store(storage, (0..columns).map(of_column), rows)?)
+            }
+        };
+        Ok(PackedMatrix { rows, columns, stored })
+    }
+
+    /// Arranges a matrix in single precision.
+    fn wide(values: &[f32], view: &View) -> PackedMatrix {
         let mut panels = Vec::new();
         pack(values, view, &mut panels);
-        PackedMatrix { rows: view.shape[0], columns: view.shape[1], panels }
+        PackedMatrix { rows: view.shape[0], columns: view.shape[1], stored: StoredPanels::F32(panels) }
     }
 
     pub(in crate::encoder) fn n_bytes(&self) -> usize {
-        self.panels.len() * size_of::<[Lanes; 2]>()
+        match &self.stored {
+            StoredPanels::F32(panels) => size_of_val(panels.as_slice()),
+            StoredPanels::F16(panels) => size_of_val(panels.as_slice()),
+            StoredPanels::Bf16(panels) => size_of_val(panels.as_slice()),
+            StoredPanels::Int8(matrix) => matrix.as_ref().map_or(0, Matrix::n_bytes),
+        }
     }
+}
+
+/// Returns where an element of a matrix is.
+fn place(view: &View, row: usize, column: usize) -> usize {
+    (view.offset as isize + row as isize * view.strides[0] + column as isize * view.strides[1]) as usize
+}
+
+/// Writes a matrix as panels of numbers of two bytes, one panel of single precision at a time.
+fn narrow<R>(
+    values: &[f32],
+    view: &View,
+    round: impl Fn(f32) -> Result<u16, OutOfStorage>,
+    of_halves: impl Fn([[u8; 2 * LANES]; 2]) -> R,
+) -> Result<Vec<R>, OutOfStorage> {
+    let [rows, columns] = [view.shape[0], view.shape[1]];
+    let mut wide = vec![[Lanes::default(); 2]; rows];
+    let mut panels = Vec::with_capacity(columns.div_ceil(PANEL) * rows);
+    for first in (0..columns).step_by(PANEL) {
+        pack_panel(values, view, first, PANEL.min(columns - first), &mut wide);
+        for row in &wide {
+            let mut halves = [[0; 2 * LANES]; 2];
+            for (half, lanes) in halves.iter_mut().zip(row) {
+                for (to, &value) in half.as_chunks_mut::<2>().0.iter_mut().zip(&lanes.0) {
+                    *to = round(value)?.to_le_bytes();
+                }
+            }
+            panels.push(of_halves(halves));
+        }
+    }
+    Ok(panels)
 }
 
 /// Writes the matrix (rows, columns) that `view` finds in `values` as panels.
@@ -124,17 +243,55 @@ pub(super) struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     #[inline(always)]
-    fn row(&self, index: usize) -> &'a [f32] {
+    pub(super) fn row(&self, index: usize) -> &'a [f32] {
         &self.values[(self.offset as isize + index as isize * self.stride) as usize..][..self.k]
     }
 }
 
+/// Bytes of a line of the cache.
+const LINE: usize = 64;
+
+/// What is read after a panel: the next one. Its lines are requested a few at a time while tiles
+/// are computed, so that the first tile of a panel does not wait for each of them.
+#[derive(Clone, Copy)]
+struct NextPanel {
+    place: *const u8,
+    n_lines: usize,
+}
+
+impl NextPanel {
+    const NOTHING: NextPanel = NextPanel { place: std::ptr::null(), n_lines: 0 };
+
+    /// Returns what is as large as `panel`, right behind it.
+    #[inline(always)]
+    fn behind<R>(panel: &[R]) -> NextPanel {
+        NextPanel { place: panel.as_ptr_range().end.cast(), n_lines: size_of_val(panel).div_ceil(LINE) }
+    }
+
+    /// Returns part `index` of `n_parts`.
+    #[inline(always)]
+    fn part(self, index: usize, n_parts: usize) -> NextPanel {
+        let n_lines = self.n_lines.div_ceil(n_parts);
+        NextPanel { place: self.place.wrapping_add(index * n_lines * LINE), n_lines }
+    }
+
+    #[inline(always)]
+    fn request<S: Simd>(self, simd: S) {
+        for line in 0..self.n_lines {
+            simd.prefetch_line(self.place.wrapping_add(line * LINE));
+        }
+    }
+}
+
 /// Computes activation(rows · panels + bias) into `out`, (rows, columns).
+///
+/// A row alone reads each number once, and widens it in a register; for several rows a panel is
+/// widened once.
 #[inline(always)]
-pub(super) fn multiply<S: Simd>(
+pub(super) fn multiply<S: Simd, R: PanelRow>(
     simd: S,
     rows: Rows<'_>,
-    panels: &[[Lanes; 2]],
+    (panels, memory): (&[R], &mut Vec<[Lanes; 2]>),
     end: Ending<'_>,
     out: &mut [f32],
     columns: usize,
@@ -144,13 +301,13 @@ pub(super) fn multiply<S: Simd>(
     }
     for (index, panel) in panels.chunks_exact(rows.k).enumerate() {
         let first = index * PANEL;
-        multiply_panel(
-            simd,
-            rows,
-            panel,
-            end,
-            Place { out: &mut *out, columns, first, width: PANEL.min(columns - first) },
-        );
+        let mut place = Place { out: &mut *out, columns, first, width: PANEL.min(columns - first) };
+        if rows.n_rows == 1 {
+            tile::<S, R, 1>(simd, rows, 0, (panel, NextPanel::NOTHING), end, &mut place);
+        } else {
+            let wide = R::widen(simd, panel, memory);
+            multiply_panel(simd, rows, (wide, NextPanel::behind(panel)), end, place);
+        }
     }
 }
 
@@ -170,7 +327,7 @@ struct Place<'a> {
 }
 
 /// Writes sums of nothing.
-fn finish_empty<S: Simd>(simd: S, end: Ending<'_>, out: &mut [f32], columns: usize) {
+pub(super) fn finish_empty<S: Simd>(simd: S, end: Ending<'_>, out: &mut [f32], columns: usize) {
     for (row, out) in out.chunks_exact_mut(columns.max(1)).enumerate() {
         out.fill(0.0);
         finish_row(simd, end, row, 0, out);
@@ -178,29 +335,38 @@ fn finish_empty<S: Simd>(simd: S, end: Ending<'_>, out: &mut [f32], columns: usi
 }
 
 #[inline(always)]
-fn multiply_panel<S: Simd>(simd: S, rows: Rows<'_>, panel: &[[Lanes; 2]], end: Ending<'_>, mut place: Place<'_>) {
-    let mut row = 0;
+fn multiply_panel<S: Simd>(
+    simd: S,
+    rows: Rows<'_>,
+    (panel, next): (&[[Lanes; 2]], NextPanel),
+    end: Ending<'_>,
+    mut place: Place<'_>,
+) {
+    let n_tiles = rows.n_rows.div_ceil(if S::IS_WIDE { 12 } else { 6 });
+    let (mut row, mut index) = (0, 0);
     while row < rows.n_rows {
         let left = rows.n_rows - row;
+        let panel = (panel, next.part(index, n_tiles));
         let n_here = match (S::IS_WIDE, left) {
-            (_, 1) => tile::<S, 1>(simd, rows, row, panel, end, &mut place),
-            (true, 9..) => tile::<S, 12>(simd, rows, row, panel, end, &mut place),
-            (true, 5..) => tile::<S, 8>(simd, rows, row, panel, end, &mut place),
-            (true, _) => tile::<S, 4>(simd, rows, row, panel, end, &mut place),
-            (false, 4..) => tile::<S, 6>(simd, rows, row, panel, end, &mut place),
-            (false, _) => tile::<S, 3>(simd, rows, row, panel, end, &mut place),
+            (_, 1) => tile::<S, [Lanes; 2], 1>(simd, rows, row, panel, end, &mut place),
+            (true, 9..) => tile::<S, [Lanes; 2], 12>(simd, rows, row, panel, end, &mut place),
+            (true, 5..) => tile::<S, [Lanes; 2], 8>(simd, rows, row, panel, end, &mut place),
+            (true, _) => tile::<S, [Lanes; 2], 4>(simd, rows, row, panel, end, &mut place),
+            (false, 4..) => tile::<S, [Lanes; 2], 6>(simd, rows, row, panel, end, &mut place),
+            (false, _) => tile::<S, [Lanes; 2], 3>(simd, rows, row, panel, end, &mut place),
         };
         row += n_here;
+        index += 1;
     }
 }
 
 /// Computes up to `M` rows of a panel, and returns how many there were.
 #[inline(always)]
-fn tile<S: Simd, const M: usize>(
+fn tile<S: Simd, R: PanelRow, const M: usize>(
     simd: S,
     rows: Rows<'_>,
     first: usize,
-    panel: &[[Lanes; 2]],
+    (panel, ahead): (&[R], NextPanel),
     end: Ending<'_>,
     place: &mut Place<'_>,
 ) -> usize {
@@ -212,11 +378,11 @@ fn tile<S: Simd, const M: usize>(
     }
     let mut sums = [[Lanes::default(); 2]; M];
     if S::IS_WIDE && place.width > LANES {
-        sum_both(simd, inputs, panel, &mut sums);
+        sum_both(simd, inputs, (panel, ahead), &mut sums);
     } else {
-        sum_half(simd, inputs, panel, 0, &mut sums);
+        sum_half(simd, inputs, (panel, ahead), 0, &mut sums);
         if place.width > LANES {
-            sum_half(simd, inputs, panel, 1, &mut sums);
+            sum_half(simd, inputs, (panel, NextPanel::NOTHING), 1, &mut sums);
         }
     }
     let mut numbers = [[0.0; PANEL]; M];
@@ -247,14 +413,21 @@ fn parts<const M: usize>(mut rows: [&[f32]; M], start: usize, length: usize) -> 
 
 /// Adds up 32 columns of `M` rows: the sums stay in registers.
 #[inline(always)]
-fn sum_both<S: Simd, const M: usize>(simd: S, inputs: [&[f32]; M], panel: &[[Lanes; 2]], sums: &mut [[Lanes; 2]; M]) {
-    let zero = simd.splat(0.0);
-    for start in (0..panel.len()).step_by(BLOCK) {
+fn sum_both<S: Simd, R: PanelRow, const M: usize>(
+    simd: S,
+    inputs: [&[f32]; M],
+    (panel, ahead): (&[R], NextPanel),
+    sums: &mut [[Lanes; 2]; M],
+) {
+    let (zero, n_blocks) = (simd.splat(0.0), panel.len().div_ceil(BLOCK));
+    for block in 0..n_blocks {
+        ahead.part(block, n_blocks).request(simd);
+        let start = block * BLOCK;
         let panel = &panel[start..(start + BLOCK).min(panel.len())];
         let inputs = parts(inputs, start, panel.len());
         let mut here = [[zero; 2]; M];
         for (k, columns) in panel.iter().enumerate() {
-            let [left, right] = [simd.load(&columns[0].0), simd.load(&columns[1].0)];
+            let [left, right] = [columns.half(simd, 0), columns.half(simd, 1)];
             for row in 0..M {
                 let input = simd.splat(inputs[row][k]);
                 here[row][0] = simd.fma(input, left, here[row][0]);
@@ -272,20 +445,22 @@ fn sum_both<S: Simd, const M: usize>(simd: S, inputs: [&[f32]; M], panel: &[[Lan
 
 /// Adds up the first or the last 16 columns of `M` rows.
 #[inline(always)]
-fn sum_half<S: Simd, const M: usize>(
+fn sum_half<S: Simd, R: PanelRow, const M: usize>(
     simd: S,
     inputs: [&[f32]; M],
-    panel: &[[Lanes; 2]],
+    (panel, ahead): (&[R], NextPanel),
     half: usize,
     sums: &mut [[Lanes; 2]; M],
 ) {
-    let zero = simd.splat(0.0);
-    for start in (0..panel.len()).step_by(BLOCK) {
+    let (zero, n_blocks) = (simd.splat(0.0), panel.len().div_ceil(BLOCK));
+    for block in 0..n_blocks {
+        ahead.part(block, n_blocks).request(simd);
+        let start = block * BLOCK;
         let panel = &panel[start..(start + BLOCK).min(panel.len())];
         let inputs = parts(inputs, start, panel.len());
         let mut here = [zero; M];
         for (k, columns) in panel.iter().enumerate() {
-            let column = simd.load(&columns[half].0);
+            let column = columns.half(simd, half);
             for row in 0..M {
                 here[row] = simd.fma(simd.splat(inputs[row][k]), column, here[row]);
             }
@@ -309,7 +484,7 @@ fn add_bias(bias: Bias<'_>, row: usize, first: usize, numbers: &mut [f32]) {
 }
 
 #[inline(always)]
-fn finish_row<S: Simd>(simd: S, end: Ending<'_>, row: usize, first: usize, out: &mut [f32]) {
+pub(super) fn finish_row<S: Simd>(simd: S, end: Ending<'_>, row: usize, first: usize, out: &mut [f32]) {
     add_bias(end.bias, row, first, out);
     end.activation.apply(simd, out);
 }
@@ -328,18 +503,38 @@ impl super::KernelScratch {
 }
 
 impl PackedMatrix {
-    pub(super) fn panels(&self) -> &[[Lanes; 2]] {
-        &self.panels
-    }
-
-    /// Returns the transposed matrix.
+    /// Returns the transposed matrix. Numbers of two bytes stay so; bytes become the numbers that
+    /// they stand for.
     pub(super) fn transposed(&self) -> PackedMatrix {
         let mut values = vec![0.0; self.rows * self.columns];
         for (column, values) in values.chunks_exact_mut(self.rows.max(1)).enumerate() {
-            let panel = &self.panels[column / PANEL * self.rows..][..self.rows];
-            let (half, lane) = (column % PANEL / LANES, column % LANES);
-            values.iter_mut().zip(panel).for_each(|(value, row)| *value = row[half].0[lane]);
+            self.column(column, values);
         }
-        PackedMatrix::of(&values, &View::contiguous(&[self.columns, self.rows]))
+        let view = View::contiguous(&[self.columns, self.rows]);
+        let storage = match &self.stored {
+            StoredPanels::F16(_) => WeightStorage::F16,
+            StoredPanels::Bf16(_) => WeightStorage::Bf16,
+            _ => WeightStorage::F32,
+        };
+        PackedMatrix::of(&values, &view, storage).unwrap_or_else(|_| PackedMatrix::wide(&values, &view))
+    }
+
+    /// Writes a column (rows).
+    fn column(&self, column: usize, out: &mut [f32]) {
+        let (half, lane, first) = (column % PANEL / LANES, column % LANES, column / PANEL * self.rows);
+        let bits = |row: &[[u8; 2 * LANES]; 2]| u16::from_le_bytes([row[half][2 * lane], row[half][2 * lane + 1]]);
+        for (row, out) in out.iter_mut().enumerate() {
+            *out = match &self.stored {
+                StoredPanels::F32(panels) => panels[first + row][half].0[lane],
+                StoredPanels::F16(panels) => simd::half(bits(&panels[first + row].0)),
+                StoredPanels::Bf16(panels) => simd::brain_half(bits(&panels[first + row].0)),
+                StoredPanels::Int8(_) => 0.0,
+            };
+        }
+        if let StoredPanels::Int8(Some(matrix)) = &self.stored {
+            let mut whole = vec![0.0; matrix.columns()];
+            matrix.row(column, &mut whole);
+            out.copy_from_slice(&whole[..out.len()]);
+        }
     }
 }

@@ -7,7 +7,9 @@ mod functions;
 pub(super) mod linear;
 pub(super) mod movement;
 mod products;
+mod rounded;
 mod rows;
+pub(super) mod tables;
 
 use std::sync::Arc;
 
@@ -16,6 +18,8 @@ use super::tensor::{Class, Data, DataRef, Kind, View};
 use crate::simd::{InstructionSet, Lanes, dispatch};
 use linear::{Activation, PackedMatrix};
 use movement::Running;
+use rounded::RoundedScratch;
+use tables::Table;
 
 /// What a step computes.
 #[derive(Debug, Clone)]
@@ -81,6 +85,9 @@ pub(super) enum Kernel {
         is_logarithm: bool,
         is_sum: bool,
     },
+    TableRows {
+        table: Arc<Table>,
+    },
     Trilu {
         is_upper: bool,
         diagonal: i64,
@@ -101,11 +108,12 @@ pub(super) struct Arg<'a> {
 pub(super) struct KernelScratch {
     panels: Vec<[Lanes; 2]>,
     rows: Vec<f32>,
+    rounded: RoundedScratch,
 }
 
 impl KernelScratch {
     pub(super) fn n_bytes(&self) -> usize {
-        self.panels.capacity() * size_of::<[Lanes; 2]>() + self.rows.capacity() * 4
+        self.panels.capacity() * size_of::<[Lanes; 2]>() + self.rows.capacity() * 4 + self.rounded.n_bytes()
     }
 }
 
@@ -197,6 +205,11 @@ pub(super) fn run(
             let (indices, rest) = (args[1].int(), &args[..1]);
             return by_class!(out, rest, length, |pairs, to| movement::gather(pairs[0], indices, *axis, to))
                 .ok_or(OutOfRange);
+        }
+        Kernel::TableRows { table } => {
+            if let Data::F32(out) = out {
+                return table.gather(args[0], &mut out[..length]);
+            }
         }
         Kernel::GatherElements { .. } | Kernel::GatherNd { .. } | Kernel::Scatter { .. } | Kernel::ScatterNd { .. } => {
             return points(kernel, args, out, out_view);

@@ -1,25 +1,29 @@
 //! Products of stacks of matrices: by panels in single precision, by plain loops in double
 //! precision and for integers.
 
-use super::linear::{self, Activation, Bias, Ending, Rows};
+use super::linear::{self, Activation, Bias, Ending, PackedMatrix, PanelRow, Rows, StoredPanels};
+use super::rounded::RoundedScratch;
 use super::{Arg, Kernel, KernelScratch};
 use crate::encoder::tensor::{Data, View};
 use crate::simd::{Body, InstructionSet, Lanes, Simd, dispatch};
 
 /// A product with panels, compiled per instruction set.
-struct Panels<'a> {
+struct Panels<'a, R> {
     rows: Rows<'a>,
-    panels: &'a [[Lanes; 2]],
+    panels: &'a [R],
+    /// For a panel that is widened.
+    memory: &'a mut Vec<[Lanes; 2]>,
     end: Ending<'a>,
     out: &'a mut [f32],
     columns: usize,
 }
 
-impl Body for Panels<'_> {
+impl<R: PanelRow> Body for Panels<'_, R> {
     type Output = ();
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        linear::multiply(simd, self.rows, self.panels, self.end, self.out, self.columns);
+        let Panels { rows, panels, memory, end, out, columns } = self;
+        linear::multiply(simd, rows, (panels, memory), end, out, columns);
     }
 }
 
@@ -37,9 +41,10 @@ pub(super) fn products(
         (Kernel::Linear { weights, activation }, Data::F32(out)) => {
             let bias = args.get(1).map_or(Bias::None, |bias| Bias::OfColumns(bias.row_f32()));
             let (values, view) = args[0].f32();
-            let (rows, out) = (KernelScratch::rows(&mut scratch.rows, values, view), &mut out[..length]);
+            let KernelScratch { rows, rounded, panels } = scratch;
+            let (rows, out) = (KernelScratch::rows(rows, values, view), &mut out[..length]);
             let end = Ending { bias, activation: *activation };
-            dispatch(isa, Panels { rows, panels: weights.panels(), end, out, columns: weights.columns });
+            linear(isa, (rounded, panels), rows, weights, end, out);
         }
         (Kernel::Pointwise { activation }, Data::F32(out)) => {
             pointwise(isa, scratch, args, *activation, (&mut out[..length], out_view));
@@ -52,6 +57,29 @@ pub(super) fn products(
             each_matrix(a.1, b.1, out_view, |a_view, b_view, to| {
                 plain(a.0, &a_view, b.0, &b_view, &mut out[to], |a, b, sum| a.wrapping_mul(b).wrapping_add(sum));
             });
+        }
+    }
+}
+
+/// Computes a product with constant weights, in the form in which they are stored.
+fn linear(
+    isa: InstructionSet,
+    (rounded, memory): (&mut RoundedScratch, &mut Vec<[Lanes; 2]>),
+    rows: Rows<'_>,
+    weights: &PackedMatrix,
+    end: Ending<'_>,
+    out: &mut [f32],
+) {
+    let columns = weights.columns;
+    match &weights.stored {
+        StoredPanels::F32(panels) => dispatch(isa, Panels { rows, panels, memory, end, out, columns }),
+        StoredPanels::F16(panels) => dispatch(isa, Panels { rows, panels, memory, end, out, columns }),
+        StoredPanels::Bf16(panels) => dispatch(isa, Panels { rows, panels, memory, end, out, columns }),
+        StoredPanels::Int8(Some(matrix)) => rounded.multiply(isa, rows, matrix, end, out),
+        // Sums of nothing.
+        StoredPanels::Int8(None) => {
+            let rows = Rows { k: 0, ..rows };
+            dispatch(isa, Panels::<[Lanes; 2]> { rows, panels: &[], memory, end, out, columns });
         }
     }
 }
@@ -82,7 +110,7 @@ fn each_matrix(a: &View, b: &View, out: &View, mut f: impl FnMut(View, View, std
 fn matmul(isa: InstructionSet, scratch: &mut KernelScratch, args: &[Arg<'_>], (out, out_view): (&mut [f32], &View)) {
     let ((a, a_view), (b, b_view)) = (args[0].f32(), args[1].f32());
     let mut packed = None;
-    let KernelScratch { panels, rows } = scratch;
+    let KernelScratch { panels, rows, .. } = scratch;
     each_matrix(a_view, b_view, out_view, |a_view, b_view, to| {
         // The same matrix for a whole stack is packed once.
         if packed != Some(b_view.offset) {
@@ -91,7 +119,17 @@ fn matmul(isa: InstructionSet, scratch: &mut KernelScratch, args: &[Arg<'_>], (o
         }
         let rows = KernelScratch::rows(rows, a, &a_view);
         let end = Ending { bias: Bias::None, activation: Activation::None };
-        dispatch(isa, Panels { rows, panels, end, out: &mut out[to], columns: b_view.shape[1] });
+        dispatch(
+            isa,
+            Panels {
+                rows,
+                panels: &panels[..],
+                memory: &mut Vec::new(),
+                end,
+                out: &mut out[to],
+                columns: b_view.shape[1],
+            },
+        );
     });
 }
 
@@ -111,7 +149,10 @@ fn pointwise(
         linear::pack(x, &matrix, &mut scratch.panels);
         let rows = KernelScratch::rows(&mut scratch.rows, weights, weights_view);
         let end = Ending { bias, activation };
-        dispatch(isa, Panels { rows, panels: &scratch.panels, end, out, columns: matrix.shape[1] });
+        dispatch(
+            isa,
+            Panels { rows, panels: &scratch.panels[..], memory: &mut Vec::new(), end, out, columns: matrix.shape[1] },
+        );
     }
 }
 

@@ -132,7 +132,7 @@ impl Reader<'_> {
         for initializer in &proto.initializer {
             let tensor = tensors::read(self.path, initializer)?;
             let value = self.define(&initializer.name)?;
-            self.graph.constants.insert(value, Arc::new(tensor));
+            self.graph.insert_tensor(value, &initializer.name, tensor);
         }
         Ok(())
     }
@@ -181,7 +181,7 @@ impl Reader<'_> {
         if let Some(tensor) = operators::constant(self.path, &name, proto)? {
             let [output] = &proto.output[..] else { return Err(refuse(NodeProblem::Outputs)) };
             let value = self.define(output)?;
-            self.graph.constants.insert(value, Arc::new(tensor));
+            self.graph.insert_tensor(value, output, tensor);
             return Ok(None);
         }
         let mut inputs = Vec::with_capacity(proto.input.len());

@@ -2,8 +2,8 @@
 //! (`scripts/torchless_gradients.py`), and bits with bits.
 
 use torchless::encoder::{
-    Column, Cotangent, EncodeOptions, Encoder, EncoderEvents, EncoderGradients, EncoderPrecision, GradientTarget,
-    InputValues, Offsets, RaggedInput, ScratchPool,
+    Column, Cotangent, EncodeOptions, Encoder, EncoderEvents, EncoderGradients, EncoderOptions, EncoderPrecision,
+    GradientTarget, InputValues, Offsets, RaggedInput, ScratchPool, WeightStorage,
 };
 use torchless::{Error, GradientProblem, InstructionSet, Threads};
 
@@ -75,6 +75,25 @@ fn largest_differences(found: &EncoderGradients, expected: &[(String, Array)]) -
         }
     }
     largest
+}
+
+/// The file has numbers of half precision. Those of bytes are the gradients of rounded weights.
+#[test]
+fn weights_of_two_bytes_change_no_bit_of_gradients() {
+    let (case, (cotangent, expected)) = (Case::of("vit_pooled"), expected("vit_pooled"));
+    let of = |weights| {
+        let options = EncoderOptions { weights, ..EncoderOptions::default() };
+        let model = Encoder::open_with(&case.path, &options).expect("a model");
+        gradients(&model, 1, &case.inputs, &cotangent, &EncodeOptions::default())
+    };
+    let (wide, narrow) = (of(WeightStorage::F32), of(WeightStorage::F16));
+    for (wide, narrow) in wide.inputs.iter().zip(&narrow.inputs) {
+        assert_eq!(wide.values, narrow.values, "{}", wide.name);
+    }
+    for storage in [WeightStorage::Bf16, WeightStorage::Int8] {
+        let [_, difference] = largest_differences(&of(storage), &expected);
+        assert!(difference > 1e-5 && difference < 0.3, "{}: {difference:e}", storage.name());
+    }
 }
 
 #[test]

@@ -8,10 +8,10 @@ use torchless::{Error, InputProblem, InstructionSet, NodeProblem};
 use super::models::folder;
 
 /// A file of a test, which is removed at its end.
-struct TestFile(PathBuf);
+pub(super) struct TestFile(pub(super) PathBuf);
 
 impl TestFile {
-    fn new(name: &str, bytes: &[u8]) -> TestFile {
+    pub(super) fn new(name: &str, bytes: &[u8]) -> TestFile {
         let path = std::env::temp_dir().join(format!("torchless-{}-{name}.onnx", std::process::id()));
         std::fs::write(&path, bytes).expect("a temporary file");
         TestFile(path)
@@ -27,7 +27,7 @@ impl Drop for TestFile {
 
 /// A message of protocol buffers in the making.
 #[derive(Default, Clone)]
-struct Message(Vec<u8>);
+pub(super) struct Message(Vec<u8>);
 
 impl Message {
     fn varint(&mut self, mut value: u64) {
@@ -38,20 +38,20 @@ impl Message {
         self.0.push(value as u8);
     }
 
-    fn int(mut self, field: u64, value: i64) -> Message {
+    pub(super) fn int(mut self, field: u64, value: i64) -> Message {
         self.varint(field << 3);
         self.varint(value as u64);
         self
     }
 
-    fn bytes(mut self, field: u64, bytes: &[u8]) -> Message {
+    pub(super) fn bytes(mut self, field: u64, bytes: &[u8]) -> Message {
         self.varint(field << 3 | 2);
         self.varint(bytes.len() as u64);
         self.0.extend(bytes);
         self
     }
 
-    fn text(self, field: u64, text: &str) -> Message {
+    pub(super) fn text(self, field: u64, text: &str) -> Message {
         self.bytes(field, text.as_bytes())
     }
 
@@ -60,7 +60,7 @@ impl Message {
     }
 }
 
-fn node(operator: &str, inputs: &[&str], output: &str) -> Message {
+pub(super) fn node(operator: &str, inputs: &[&str], output: &str) -> Message {
     let node = inputs.iter().fold(Message::default(), |node, input| node.text(1, input));
     node.text(2, output).text(3, "the node").text(4, operator)
 }
@@ -76,7 +76,7 @@ fn port(name: &str) -> Message {
 }
 
 /// A model of some nodes, with the input `x` and the output `y`.
-fn model(nodes: &[Message], initializers: &[Message]) -> Vec<u8> {
+pub(super) fn model(nodes: &[Message], initializers: &[Message]) -> Vec<u8> {
     let graph = nodes.iter().fold(Message::default(), |graph, node| graph.message(1, node));
     let graph = initializers.iter().fold(graph, |graph, tensor| graph.message(5, tensor));
     let graph = graph.message(11, &port("x")).message(12, &port("y"));

@@ -8,3 +8,4 @@ mod models;
 mod node_tests;
 mod npz;
 mod ragged;
+mod storage;

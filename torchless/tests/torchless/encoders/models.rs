@@ -19,9 +19,9 @@ pub(super) fn folder() -> PathBuf {
 
 /// A model, its inputs, and the outputs that PyTorch computed in double precision.
 pub(super) struct Case {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     pub(super) inputs: Vec<(String, Array)>,
-    expected: Vec<f64>,
+    pub(super) expected: Vec<f64>,
 }
 
 impl Case {
@@ -37,7 +37,7 @@ impl Case {
     }
 
     pub(super) fn open(&self, precision: EncoderPrecision) -> Encoder {
-        Encoder::open_with(&self.path, &EncoderOptions { precision, fixed: Vec::new() }).expect("a model")
+        Encoder::open_with(&self.path, &EncoderOptions { precision, ..EncoderOptions::default() }).expect("a model")
     }
 }
 
@@ -54,25 +54,25 @@ pub(super) fn inputs(arrays: &[(String, Array)]) -> Vec<EncoderInput<'_>> {
     arrays.iter().map(one).collect()
 }
 
-fn run(model: &Encoder, arrays: &[(String, Array)]) -> Vec<f64> {
+pub(super) fn run(model: &Encoder, arrays: &[(String, Array)]) -> Vec<f64> {
     let outputs = model.run(&mut EncoderScratch::new(), &inputs(arrays)).expect("outputs");
     // The answer of a model without a head comes after its hidden states.
     outputs.last().expect("an output").values.to_f64()
 }
 
-fn encode(model: &Encoder, threads: usize, arrays: &[(String, Array)], options: &EncodeOptions) -> Vec<u32> {
+pub(super) fn encode(model: &Encoder, threads: usize, arrays: &[(String, Array)], options: &EncodeOptions) -> Vec<u32> {
     let outputs = model.encode(&Threads::new(threads), &inputs(arrays), options).expect("outputs");
     let OutputValues::F32(values) = &outputs[0].values else { panic!("single precision") };
     values.iter().map(|value| value.to_bits()).collect()
 }
 
-fn largest_difference(found: &[f64], expected: &[f64]) -> f64 {
+pub(super) fn largest_difference(found: &[f64], expected: &[f64]) -> f64 {
     assert_eq!(found.len(), expected.len());
     let difference = |(a, b): (&f64, &f64)| if (a - b).is_nan() { f64::INFINITY } else { (a - b).abs() };
     found.iter().zip(expected).map(difference).fold(0.0, f64::max)
 }
 
-const MODELS: [&str; 15] = [
+pub(super) const MODELS: [&str; 15] = [
     "mlp",
     "text13",
     "text17",

@@ -72,7 +72,7 @@ fn run(folder: &Path, precision: EncoderPrecision, is_fixed: impl Fn(&EncoderPor
         let given = given(port);
         FixedInput { name: port.name.clone(), shape: given.shape.clone(), values: given.values.clone() }
     });
-    let options = EncoderOptions { precision, fixed: fixed.collect() };
+    let options = EncoderOptions { precision, fixed: fixed.collect(), ..EncoderOptions::default() };
     let model = Encoder::open_with(folder.join("model.onnx"), &options)?;
     let free: Vec<EncoderPort> = model.inputs();
     let numbers: Vec<Numbers> = free.iter().map(|port| Numbers::of(port, &given(port).values)).collect();

@@ -162,6 +162,8 @@ fn add<T: Real>(step: &ComputedStep<'_>, index: usize, to: &mut [T]) -> Result<(
             norm.add(step, index, to, gradient)?;
         }
         Kernel::Convert { .. } | Kernel::Linear { .. } | Kernel::MatMul | Kernel::Pointwise { .. } => {}
+        // Its only input are integers.
+        Kernel::TableRows { .. } => {}
     }
     Ok(())
 }
