@@ -5,7 +5,13 @@
 //! parameters, small dense blocks on the diagonal for the local parameters of each bin, and a
 //! coupling row for each local parameter. Near the start of a fit the Gauss-Newton matrix D + JᵀJ
 //! is used instead, with few rows in J ([`GaussNewton`]). A [`Partition`] says which parameter is
-//! where.
+//! where. Where most global parameters never meet, as in a model that joins analyses, it also says
+//! which do ([`Sparsity`]); the matrices have the same memory, and their other elements are left
+//! alone.
+
+mod sparsity;
+
+pub use sparsity::{Clique, Sparsity};
 
 use std::sync::Arc;
 
@@ -23,6 +29,8 @@ pub struct Partition {
     /// For each parameter (P): its position among the globals, or G + its position among the
     /// locals.
     pub position: Vec<u32>,
+    /// Which elements of matrices can differ from zero, if it is worth while to know.
+    pub sparsity: Option<Sparsity>,
 }
 
 impl Partition {
@@ -131,6 +139,10 @@ impl Arrowhead {
 
     /// Sets every entry to zero.
     pub fn clear(&mut self) {
+        let partition = Arc::clone(&self.partition);
+        if let Some(sparsity) = &partition.sparsity {
+            return self.clear_sparse(sparsity);
+        }
         self.global.fill(0.0);
         self.coupling.fill(0.0);
         self.blocks.fill(0.0);
@@ -176,7 +188,10 @@ impl Arrowhead {
     pub fn multiply(&self, x: &[f64], out: &mut [f64]) {
         out.fill(0.0);
         let partition = &*self.partition;
-        self.multiply_global(x, out);
+        match &partition.sparsity {
+            Some(sparsity) => self.multiply_sparse(sparsity, x, out),
+            None => self.multiply_global(x, out),
+        }
         for block in 0..partition.n_blocks() {
             let range = partition.block(block);
             let (m, offset) = (range.len(), partition.block_offset[block]);

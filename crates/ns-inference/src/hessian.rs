@@ -5,7 +5,7 @@
 //! positive definite is damped until it can be factorised; beyond rounding, it then gives a
 //! direction that leads down, and no uncertainties.
 
-use crate::linear::{ArrowheadFactor, SparseRows, StopCheck, WhitenedRows};
+use crate::linear::{MatrixFactor, SparseRows, StopCheck, WhitenedRows};
 use crate::minimize::Domain;
 use crate::result::{FlatDirection, UNDETERMINED};
 use ns_core::curvature::{Arrowhead, Curvature};
@@ -24,7 +24,7 @@ const SUSPICIOUS: f64 = 1e5;
 /// The factorised Hessian at a point.
 #[derive(Debug)]
 pub struct Hessian {
-    factor: ArrowheadFactor,
+    factor: MatrixFactor,
     /// Parameters that are neither fixed nor at a bound (P).
     pub free: Vec<bool>,
     /// Its diagonal (P).
@@ -60,7 +60,7 @@ impl Hessian {
         let mut diagonal = vec![0.0; n];
         matrix.diagonal(&mut diagonal);
         let mut hessian = Self {
-            factor: ArrowheadFactor::default(),
+            factor: MatrixFactor::new(&matrix.partition),
             free,
             diagonal,
             variance: OnceLock::new(),
@@ -78,7 +78,7 @@ impl Hessian {
                 break;
             }
             let damping: Vec<f64> = self.diagonal.iter().map(|d| relative * d.abs().max(1e-12 * mean)).collect();
-            if self.factor.factor_unless(matrix, &damping, &self.free, stop).is_ok() {
+            if self.factor.factor(matrix, &damping, &self.free, stop).is_ok() {
                 self.damping = relative;
                 return;
             }
@@ -266,7 +266,7 @@ impl Hessian {
 
 /// Inverse iteration on a matrix scaled to unit diagonal.
 struct Flatness {
-    factor: ArrowheadFactor,
+    factor: MatrixFactor,
     free: Vec<bool>,
     /// Square roots of the diagonal (P); 0 for parameters that change nothing.
     root: Vec<f64>,
@@ -280,8 +280,8 @@ impl Flatness {
         root.iter_mut().for_each(|d| *d = d.max(0.0).sqrt());
         let free_and_felt: Vec<bool> = (0..n).map(|i| free[i] && root[i] > 0.0).collect();
         let damping: Vec<f64> = root.iter().map(|r| 1e-13 * r * r).collect();
-        let mut factor = ArrowheadFactor::default();
-        factor.factor_unless(matrix, &damping, &free_and_felt, stop).ok()?;
+        let mut factor = MatrixFactor::new(&matrix.partition);
+        factor.factor(matrix, &damping, &free_and_felt, stop).ok()?;
         Some(Self { factor, free: free.to_vec(), root })
     }
 

@@ -84,7 +84,7 @@ impl CpuLikelihood {
             work: TileWork::new(&plan),
             first: [0.0; TILE],
             second: [0.0; TILE],
-            gram: GramMatrix::new(plan.partition.n_global(), plan.has_rules),
+            gram: GramMatrix::new(plan.partition.n_global(), plan.has_rules || plan.partition.sparsity.is_some()),
             sums: SecondDerivatives::new(&plan),
             limits: LimitWork::default(),
         };

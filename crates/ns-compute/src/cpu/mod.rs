@@ -13,6 +13,7 @@ mod accelerate;
 mod batch;
 mod channel;
 mod differentiable;
+mod elimination;
 mod evaluator;
 mod exact;
 mod factors;

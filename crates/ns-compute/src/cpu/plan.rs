@@ -7,6 +7,7 @@
 //! Legend: P parameters, G global and L local parameters (see `ns_core::curvature`), C channels, T
 //! templates.
 
+use super::elimination;
 use super::factors::NormSysTable;
 use super::rules::{McStatPlan, ShapePlan};
 use ns_core::Constraint;
@@ -235,7 +236,22 @@ impl ModelPlan {
         for channel in 0..model.channels.len() {
             plan.add_channel(model, channel, &locals);
         }
+        plan.find_sparsity();
         plan
+    }
+
+    /// Finds out whether few parameters meet. Then nothing is added to matrices that is over all
+    /// global parameters. Derived quantities are not looked into.
+    fn find_sparsity(&mut self) {
+        if !self.derived.is_empty() {
+            return;
+        }
+        if let Some(sparsity) = elimination::sparsity(&self.partition, &self.channels) {
+            let partition = Partition { sparsity: Some(sparsity), ..Partition::clone(&self.partition) };
+            self.partition = Arc::new(partition);
+            self.outer_partition = Arc::clone(&self.partition);
+            self.channels.iter_mut().for_each(|channel| channel.is_dense = false);
+        }
     }
 
     /// Returns the partition into global and local parameters.

@@ -1,6 +1,6 @@
 //! Second-order information with its factorisation, whichever shape it has.
 
-use crate::linear::{ArrowheadFactor, GaussNewtonFactor, NotPositiveDefinite};
+use crate::linear::{GaussNewtonFactor, MatrixFactor, NotPositiveDefinite};
 use ns_core::curvature::{Arrowhead, Curvature, CurvatureStructure, GaussNewton};
 
 /// Which approximation of the Hessian to use.
@@ -16,7 +16,7 @@ pub(super) struct System {
     gauss_newton: Curvature,
     exact: Curvature,
     rows_factor: GaussNewtonFactor,
-    arrow_factor: ArrowheadFactor,
+    matrix_factor: MatrixFactor,
     kind: MatrixKind,
     work: Vec<f64>,
 }
@@ -33,7 +33,7 @@ impl System {
             gauss_newton,
             exact: Curvature::Exact(arrow()),
             rows_factor: GaussNewtonFactor::default(),
-            arrow_factor: ArrowheadFactor::default(),
+            matrix_factor: MatrixFactor::new(&structure.partition),
             kind: MatrixKind::GaussNewton,
             work: Vec::new(),
         }
@@ -65,7 +65,7 @@ impl System {
         match current {
             Curvature::GaussNewton(rows) => self.rows_factor.factor(rows, damping, free),
             Curvature::GaussNewtonProduct(matrix) | Curvature::Exact(matrix) => {
-                self.arrow_factor.factor(matrix, damping, free)
+                self.matrix_factor.factor(matrix, damping, free, &|| false)
             }
         }
     }
@@ -74,7 +74,7 @@ impl System {
     pub(super) fn solve(&mut self, rhs: &[f64], x: &mut [f64]) {
         match self.current() {
             Curvature::GaussNewton(_) => self.rows_factor.solve(rhs, x),
-            _ => self.arrow_factor.solve(rhs, x),
+            _ => self.matrix_factor.solve(rhs, x),
         }
     }
 
@@ -113,8 +113,11 @@ impl System {
 }
 
 /// Returns `true` if an R × R system costs less than eliminating local parameters and factorising a
-/// G × G one.
+/// G × G one. Nothing is assumed to cost less than a sparse system.
 fn rows_are_cheaper(structure: &CurvatureStructure) -> bool {
+    if structure.partition.sparsity.is_some() {
+        return false;
+    }
     let [r, p, g, l] = [
         structure.n_rows,
         structure.partition.n_params(),

@@ -12,6 +12,7 @@ mod formulas;
 mod goodness;
 mod hypothesis_tests;
 mod interpolation_rules;
+mod joint_models;
 mod layers;
 mod minima;
 mod rankings;

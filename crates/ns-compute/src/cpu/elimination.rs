@@ -1,0 +1,55 @@
+//! Whether few parameters of a model meet each other, and in which order they are then eliminated
+//! best.
+//!
+//! All parameters of a channel meet. In a model that joins analyses those of different ones do not,
+//! apart from the few that they have in common, and a Cholesky factor of the Hessian has few
+//! elements if the parameters are eliminated in the order that the approximate minimum degree
+//! algorithm gives (Amestoy, Davis and Duff, SIAM J. Matrix Anal. Appl. 17 (1996) 886).
+
+use super::plan::ChannelPlan;
+use faer::Side;
+use faer::sparse::SymbolicSparseColMatRef;
+use faer::sparse::linalg::SupernodalThreshold;
+use faer::sparse::linalg::cholesky::{CholeskySymbolicParams, SymmetricOrdering, factorize_symbolic_cholesky};
+use ns_core::curvature::{Clique, Partition, Sparsity};
+
+/// Models with fewer global parameters have dense matrices: those are fast enough.
+const LEAST_GLOBAL: usize = 200;
+
+/// Matrices are sparse if they and their factors have at most one in this number of the elements of
+/// dense ones.
+const SPARSE: usize = 4;
+
+/// Returns which elements of the matrices of a model with these `channels` can differ from zero, if
+/// they are few.
+pub(super) fn sparsity(partition: &Partition, channels: &[ChannelPlan]) -> Option<Sparsity> {
+    let (g, l) = (partition.n_global(), partition.n_local());
+    if g < LEAST_GLOBAL {
+        return None;
+    }
+    let blocks = |channel: &ChannelPlan| match channel.n_slots {
+        0 => 0..0,
+        _ => channel.first_block..channel.first_block + channel.bins.len(),
+    };
+    let cliques: Vec<Clique<'_>> =
+        channels.iter().map(|channel| Clique { global: &channel.columns, blocks: blocks(channel) }).collect();
+    let mut sparsity = Sparsity::new(partition, &cliques, (g * (g + 1) / 2 + l * g) / SPARSE)?;
+    let (order, n_stored) = best_order(&sparsity)?;
+    sparsity.order = order;
+    // Factors are stored with the zeros above their diagonals.
+    (n_stored <= (g * g + l * g) / SPARSE).then_some(sparsity)
+}
+
+/// Returns the positions in the order of elimination, and the number of stored elements of the
+/// factor.
+fn best_order(sparsity: &Sparsity) -> Option<(Vec<usize>, usize)> {
+    let n = sparsity.order.len();
+    let matrix = SymbolicSparseColMatRef::new_checked(n, n, &sparsity.column_start, None, &sparsity.rows);
+    let params = CholeskySymbolicParams {
+        supernodal_flop_ratio_threshold: SupernodalThreshold::FORCE_SUPERNODAL,
+        ..CholeskySymbolicParams::default()
+    };
+    let symbolic = factorize_symbolic_cholesky(matrix, Side::Lower, SymmetricOrdering::Amd, params).ok()?;
+    let order = symbolic.perm()?.arrays().0.to_vec();
+    Some((order, symbolic.len_val()))
+}
