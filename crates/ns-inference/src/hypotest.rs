@@ -184,22 +184,34 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
         }
     }
 
-    /// Explores the conditional minima of further tests from now on, or only starts from those that
-    /// are known.
-    pub(crate) fn set_exploring(&mut self, explores: bool) {
-        self.starts_at_basins = !explores;
-        self.observed.set_exploring(explores);
-        self.asimov.set_exploring(explores);
+    /// Returns `true` if conditional fits start at the basins that are known, and nowhere else.
+    pub(crate) fn starts_at_basins(&self) -> bool {
+        self.starts_at_basins
+    }
+
+    /// Starts the conditional fits of further tests at the usual other points too: at the Asimov
+    /// data set's parameters and the model's starting values, and those of the Asimov data set at
+    /// the conditional minimum of the observed data. Nothing is explored.
+    pub(crate) fn start_widely(&mut self) {
+        self.starts_at_basins = false;
+    }
+
+    /// Explores the conditional minima of further tests.
+    pub(crate) fn explore(&mut self) {
+        self.starts_at_basins = false;
+        self.observed.set_exploring(true);
+        self.asimov.set_exploring(true);
+    }
+
+    /// Returns `true` if there may be much lower conditional minima than those of `pair`: a
+    /// constrained parameter of one is far from its start, or a yield can grow several times.
+    pub(crate) fn may_be_far_off(&self, pair: &TestedValue) -> bool {
+        self.observed.may_be_far_off(&pair.observed.conditional) || self.asimov.may_be_far_off(&pair.asimov.conditional)
     }
 
     /// Notes whether the Asimov data set is one of several.
     pub(crate) fn note_ambiguous(&mut self, is_ambiguous: bool) {
         self.is_ambiguous = is_ambiguous;
-    }
-
-    /// Returns whether conditional minima are explored.
-    pub(crate) fn is_exploring(&self) -> bool {
-        self.observed.is_exploring()
     }
 
     /// Makes every further test start from the conditional minimum (P) of `tested` too.

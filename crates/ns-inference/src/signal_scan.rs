@@ -2,10 +2,10 @@
 //!
 //! Without signal, every model of a scan is the background. Its minima are looked for once
 //! ([`BackgroundMinima::find`]), and so is the Asimov data set of μ = 0. The fits of a signal start
-//! at each of these minima, and look for others only where the signal takes them far from the
-//! background ([`SignalTest::from_background`]). Whether that is enough for the signals of a scan
-//! is for a few of them to show, which are fitted with the full search as well
-//! ([`SignalTest::explore`]).
+//! at each of these minima, and at a few other points where the signal takes them far from the
+//! background; the latter are explored where that often matters ([`SignalTest::from_background`]).
+//! Whether that is enough for the signals of a scan is for a few of them to show, which are fitted
+//! with the full search as well ([`SignalTest::explore`]).
 
 use crate::hypotest::{HypotestResult, ProfileRatioTest, TestedHypothesis, TestedValue};
 use crate::limit::{LimitOptions, LimitResult, limit_of};
@@ -82,9 +82,14 @@ pub struct SignalTest {
 /// the background that its minima need not be those of the background.
 const FAR: f64 = 25.0;
 
-/// Returns `true` if a statistic of `tested` is larger than that.
-fn is_far(tested: &TestedValue) -> bool {
-    [&tested.observed, &tested.asimov].iter().any(|statistic| statistic.value.is_some_and(|q| q > FAR))
+/// Returns `true` if a statistic of `tested` is larger than that, or was not found.
+fn needs_more_starts(tested: &TestedValue) -> bool {
+    [&tested.observed, &tested.asimov].iter().any(|statistic| statistic.value.is_none_or(|q| q > FAR))
+}
+
+/// Returns `true` if both statistics of `tested` were found.
+fn has_values(tested: &TestedValue) -> bool {
+    tested.observed.value.is_some() && tested.asimov.value.is_some()
 }
 
 /// What was found of a signal.
@@ -101,9 +106,11 @@ pub struct SignalResult {
 }
 
 impl SignalTest {
-    /// Tests the signal of `problem` with warm starts at the minima of `background`.
-    /// Where a statistic is then larger than 25, the conditional fits are explored. `scratch` is a
-    /// likelihood of the same model.
+    /// Tests the signal of `problem` with warm starts at the minima of `background`. Where a
+    /// statistic is then larger than 25, or a fit did not converge, the conditional fits also start
+    /// at the background, at the model's starting values, and, for the Asimov data set, where the
+    /// observed data led. These are explored if they end with large pulls, and in models with a
+    /// normsys that multiplies a yield several times. `scratch` is a likelihood of the same model.
     pub fn from_background<L: DataLikelihood + ?Sized>(
         &self,
         problem: Problem<'_, L>,
@@ -158,10 +165,13 @@ impl SignalTest {
             (limit, test) = (Some(found), known);
         }
         let mut pair = test.at(self.mu);
-        if is_far(&pair) && !test.is_exploring() {
-            test.set_exploring(true);
+        if test.starts_at_basins() && needs_more_starts(&pair) {
+            test.start_widely();
             pair = test.at(self.mu);
-            test.set_exploring(false);
+            if test.may_be_far_off(&pair) || !has_values(&pair) {
+                test.explore();
+                pair = test.at(self.mu);
+            }
         }
         let twice_nll = 2.0 * test.observed.likelihood().nll(&pair.observed.conditional);
         let result = test.result_of(self.mu, &pair);

@@ -93,7 +93,7 @@ enum StatisticArg {
 enum ExploreArg {
     /// With every signal
     Yes,
-    /// With the background alone, and far from it
+    /// With the background alone
     No,
 }
 

@@ -63,8 +63,8 @@ impl Neighbours {
 }
 
 impl Sparsity {
-    /// Returns the elements of a matrix of the shape `partition` whose parameters meet in `cliques`,
-    /// to be eliminated in the order of positions; `None` if they are more than `most`.
+    /// Returns the elements of a matrix of the shape `partition` whose parameters meet in
+    /// `cliques`, to be eliminated in the order of positions; `None` if they are more than `most`.
     #[must_use]
     pub fn new(partition: &Partition, cliques: &[Clique<'_>], most: usize) -> Option<Self> {
         let (g, n) = (partition.n_global(), partition.n_params());
@@ -168,8 +168,8 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    /// Two analyses of two global parameters each, 0 and 1, 3 and 4, with parameter 2 in common,
-    /// and a local parameter in each.
+    /// Returns two analyses of two global parameters each, 0 and 1, 3 and 4, with parameter 2 in
+    /// common, and a local parameter in each.
     fn joint() -> (Partition, Sparsity) {
         let partition = Partition::new(7, &[vec![5], vec![6]]);
         let cliques = [Clique { global: &[0, 1, 2], blocks: 0..1 }, Clique { global: &[2, 3, 4], blocks: 1..2 }];

@@ -2,8 +2,8 @@
 //!
 //! Both factorisations solve (H + diag(damping)) x = r over the free parameters; the others are
 //! left out, so that x is 0 there. An [`ArrowheadFactor`] eliminates the local parameters bin by
-//! bin, a [`SparseFactor`] all parameters of a model in which few meet; a [`MatrixFactor`] is either.
-//! A [`GaussNewtonFactor`] works in the space of the bins.
+//! bin, a [`SparseFactor`] all parameters of a model in which few meet; a [`MatrixFactor`] is
+//! either. A [`GaussNewtonFactor`] works in the space of the bins.
 
 mod arrowhead;
 mod cholesky;

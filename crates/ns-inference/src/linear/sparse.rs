@@ -208,8 +208,8 @@ mod tests {
     use crate::random::uniform;
     use ns_core::curvature::Clique;
 
-    /// Four analyses of five global parameters each, with one in common, position 20, and two bins
-    /// with a local parameter each.
+    /// Returns four analyses of five global parameters each, with one in common, position 20, and
+    /// two bins with a local parameter each.
     fn joint() -> Arc<Partition> {
         let blocks: Vec<Vec<u32>> = (21..29).map(|param| vec![param]).collect();
         let mut partition = Partition::new(29, &blocks);
@@ -217,7 +217,7 @@ mod tests {
         let clique = |(k, global)| Clique { global, blocks: 2 * k..2 * k + 2 };
         let cliques: Vec<Clique<'_>> = globals.iter().map(Vec::as_slice).enumerate().map(clique).collect();
         let mut sparsity = Sparsity::new(&partition, &cliques, usize::MAX).expect("there are few elements");
-        // Any order gives the same result: this one is neither that of the positions nor a good one.
+        // Any order gives the same result, a bad one, too.
         sparsity.order = (0..29).map(|k| k * 11 % 29).collect();
         partition.sparsity = Some(sparsity);
         Arc::new(partition)
@@ -244,7 +244,7 @@ mod tests {
         [sparse, dense]
     }
 
-    /// Factors of both matrices, with parameters 3, 20 and 25 fixed.
+    /// Returns factors of both matrices, with parameters 3, 20 and 25 fixed.
     fn factors() -> (SparseFactor, ArrowheadFactor) {
         let [sparse, dense] = matrices();
         let free: Vec<bool> = (0..29).map(|i| ![3, 20, 25].contains(&i)).collect();

@@ -165,6 +165,11 @@ impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
         self.free_suspects().next().is_some()
     }
 
+    /// Returns `true` if a free parameter has a normsys that multiplies a yield several times.
+    pub(crate) fn has_explosive_suspects(&self) -> bool {
+        self.free_suspects().any(|suspect| suspect.kind == SuspectKind::Explosive)
+    }
+
     /// Returns `true` if exploring costs many fits, so that a procedure of many fits should explore
     /// few of them.
     pub(crate) fn explores_widely(&self) -> bool {

@@ -122,13 +122,18 @@ impl<L: SearchLikelihood + ?Sized> Search<'_, L> {
 
     /// Returns `true` if a free constrained parameter of `minimum` is far from its start.
     pub(crate) fn is_strained(&self, model: &Model, minimum: &Minimum) -> bool {
+        minimum.nll.is_finite() && self.has_large_pulls(model, &minimum.params)
+    }
+
+    /// Returns `true` if a free constrained parameter of `params` (P) is far from its start.
+    pub(crate) fn has_large_pulls(&self, model: &Model, params: &[f64]) -> bool {
         let parameters = &model.parameters;
         let is_far = |i: usize| {
             let init = parameters.init[i];
             let width = parameters.constraint[i].map(|constraint| constraint.width(init.abs()));
-            width.is_some_and(|width| (minimum.params[i] - init).abs() >= STRAINED * width)
+            width.is_some_and(|width| (params[i] - init).abs() >= STRAINED * width)
         };
-        minimum.nll.is_finite() && (0..minimum.params.len()).any(|i| !self.domain.fixed[i] && is_far(i))
+        (0..params.len()).any(|i| !self.domain.fixed[i] && is_far(i))
     }
 
     /// Returns `params` (P) with a few of the constrained parameters drawn anew, within four widths
