@@ -231,7 +231,7 @@ torchless_status torchless_encode(
  * The name of a gradient is that of an input that is made of numbers and is not the mask. Its
  * numbers are TORCHLESS_FLOAT64, in the shape of the input with 0 for padding; of a ragged input
  * they are a row of each particle of the events, [particles, columns]. What is said of the memory
- * and the bits of outputs holds for gradients.
+ * and the bits of outputs holds for gradients. The two arrays do not overlap.
  *
  * Errors: those of torchless_encode; TORCHLESS_OUTPUT for an output or a column that the model does
  * not have, and an input that has no gradient; TORCHLESS_MODEL for an operator whose derivative is

@@ -20,6 +20,9 @@ use crate::error::{Error, InputProblem};
 use crate::files::npy::{self, Array, Numbers};
 
 pub(super) fn run(args: &EncodeArgs) -> Result<(), CliError> {
+    if args.gradients.as_ref() == Some(&args.output) {
+        return Err(CliError::SameFile { path: args.output.clone() });
+    }
     let precision = if args.double { EncoderPrecision::Double } else { EncoderPrecision::Single };
     let options = EncoderOptions { precision, weights: args.weights.0, ..EncoderOptions::default() };
     let model = Encoder::open_with(&args.model, &options)?;

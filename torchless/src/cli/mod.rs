@@ -50,6 +50,8 @@ enum CliError {
     NoArray { path: PathBuf, name: String },
     #[error("the model has {n_outputs} outputs, and `{path}` holds one", path = .path.display())]
     OneOutput { path: PathBuf, n_outputs: usize },
+    #[error("outputs and gradients cannot both be written to `{path}`", path = .path.display())]
+    SameFile { path: PathBuf },
     #[error("`{0}` is not a valid size")]
     Size(String),
 }
@@ -62,6 +64,7 @@ impl CliError {
             CliError::NoArray { .. } => {
                 Some("arrays have the names of the model's inputs; `torchless info` lists them")
             }
+            CliError::SameFile { .. } => Some("give `--output` and `--gradients` different names"),
             CliError::OneOutput { .. } => Some("name an archive, as out.npz"),
             CliError::NoPrompts { .. } => Some("name the folder whose reference.json has them with --prompts DIR"),
             CliError::NoSet { .. } => Some("name the one that is meant with --set NAME"),

@@ -240,6 +240,8 @@ class Encoder:
         """
         if cotangents is not None and (output is not None or column != 0):
             raise input_error("gradients: both a column and cotangents are given", "give one of them")
+        if column < 0:
+            raise input_error(f"gradients: there is no column {column}", "columns count from 0")
         dense, ragged = given_inputs(self, inputs)
         factors = None
         if cotangents is not None:

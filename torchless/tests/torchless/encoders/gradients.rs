@@ -255,7 +255,7 @@ fn targets_that_do_not_fit_are_errors() {
     assert_eq!(unknown.to_string(), "gradients: the model has no output `score`; it has `logits`");
     let values = [1.0; 10];
     let cotangent = |shape, n| Cotangent { output: "logits", shape, values: &values[..n] };
-    for (shape, n) in [(&[5, 2][..], 9), (&[4, 2], 8), (&[], 1), (&[5, 2], 10)].into_iter().take(3) {
+    for (shape, n) in [(&[5, 2][..], 9), (&[4, 2], 8), (&[], 1)] {
         let found = error(&GradientTarget::Cotangents(&[cotangent(shape, n)]));
         assert!(matches!(found, GradientProblem::CotangentEvents { n_events: 5, .. }), "{found}");
         assert!(found.hint().is_some());

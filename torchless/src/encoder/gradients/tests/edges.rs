@@ -67,13 +67,12 @@ fn infinite_derivatives_do_not_pass_a_gradient_of_zero() {
     };
     assert_eq!(gradient_at(&distance, &[0.0, 4.0]), [0.0, 0.125]);
     // Activations far from 0.
-    let far = [-f64::INFINITY, -1e30, -100.0, 100.0, 1e30];
+    let far = [-1e30, -100.0, 0.5, 100.0, 1e30];
     for unary in [Unary::Gelu, Unary::GeluTanh, Unary::Silu, Unary::Sigmoid, Unary::Tanh] {
         let build = |net: &mut Net, x: &[ValueId]| net.node(Op::Unary(unary), &[x[0]]);
         let case = Case { name: "far", shapes: &[&[1, 5]], limits: [0.0, 1.0], build: &build };
         let model = case.model(EncoderPrecision::Single, true).expect("a model");
-        let (_, gradients) =
-            case.gradient(&model, &[far[1..].iter().chain(&[0.5]).copied().collect()]).expect("gradients");
+        let (_, gradients) = case.gradient(&model, &[far.to_vec()]).expect("gradients");
         assert!(gradients[0].iter().all(|derivative| derivative.is_finite()), "{unary:?}: {gradients:?}");
     }
 }
