@@ -6,7 +6,6 @@
 //! elements if the parameters are eliminated in the order that the approximate minimum degree
 //! algorithm gives (Amestoy, Davis and Duff, SIAM J. Matrix Anal. Appl. 17 (1996) 886).
 
-use super::plan::ChannelPlan;
 use faer::Side;
 use faer::sparse::SymbolicSparseColMatRef;
 use faer::sparse::linalg::SupernodalThreshold;
@@ -20,24 +19,17 @@ const LEAST_GLOBAL: usize = 200;
 /// dense ones.
 const SPARSE: usize = 4;
 
-/// Returns which elements of the matrices of a model with these `channels` can differ from zero, if
-/// they are few.
-pub(super) fn sparsity(partition: &Partition, channels: &[ChannelPlan]) -> Option<Sparsity> {
+/// Returns which elements of the matrices of a model can differ from zero, if they are few; each of
+/// `cliques` is what meets in a channel.
+pub(super) fn sparsity(partition: &Partition, cliques: &[Clique<'_>]) -> Option<Sparsity> {
     let (g, l) = (partition.n_global(), partition.n_local());
     if g < LEAST_GLOBAL {
         return None;
     }
-    let blocks = |channel: &ChannelPlan| match channel.n_slots {
-        0 => 0..0,
-        _ => channel.first_block..channel.first_block + channel.bins.len(),
-    };
-    let cliques: Vec<Clique<'_>> =
-        channels.iter().map(|channel| Clique { global: &channel.columns, blocks: blocks(channel) }).collect();
-    let mut sparsity = Sparsity::new(partition, &cliques, (g * (g + 1) / 2 + l * g) / SPARSE)?;
+    let sparsity = Sparsity::new(partition, cliques, (g * (g + 1) / 2 + l * g) / SPARSE)?;
     let (order, n_stored) = best_order(&sparsity)?;
-    sparsity.order = order;
     // Factors are stored with the zeros above their diagonals.
-    (n_stored <= (g * g + l * g) / SPARSE).then_some(sparsity)
+    (n_stored <= (g * g + l * g) / SPARSE).then(|| sparsity.with_order(order))
 }
 
 /// Returns the positions in the order of elimination, and the number of stored elements of the

@@ -12,7 +12,7 @@ use super::factors::NormSysTable;
 use super::rules::{McStatPlan, ShapePlan};
 use ns_core::Constraint;
 use ns_core::SampleSlot;
-use ns_core::curvature::Partition;
+use ns_core::curvature::{Clique, Partition};
 use ns_core::derived::DerivedQuantities;
 use ns_core::interpolate::HistoSysInterpolation;
 use ns_core::model::{Model, TemplateShifts};
@@ -246,7 +246,13 @@ impl ModelPlan {
         if !self.derived.is_empty() {
             return;
         }
-        if let Some(sparsity) = elimination::sparsity(&self.partition, &self.channels) {
+        let blocks = |channel: &ChannelPlan| match channel.n_slots {
+            0 => 0..0,
+            _ => channel.first_block..channel.first_block + channel.bins.len(),
+        };
+        let cliques: Vec<Clique<'_>> =
+            self.channels.iter().map(|channel| Clique { global: &channel.columns, blocks: blocks(channel) }).collect();
+        if let Some(sparsity) = elimination::sparsity(&self.partition, &cliques) {
             let partition = Partition { sparsity: Some(sparsity), ..Partition::clone(&self.partition) };
             self.partition = Arc::new(partition);
             self.outer_partition = Arc::clone(&self.partition);

@@ -99,6 +99,13 @@ impl Sparsity {
         Some(Self { column_start, rows, order: (0..n).collect() })
     }
 
+    /// Returns the same, to be eliminated in `order`, which has every position (P) once.
+    #[must_use]
+    pub fn with_order(mut self, order: Vec<usize>) -> Self {
+        self.order = order;
+        self
+    }
+
     /// Returns the positions of the rows of column `j`.
     #[must_use]
     pub fn column(&self, j: usize) -> &[usize] {

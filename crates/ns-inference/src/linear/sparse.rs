@@ -70,7 +70,7 @@ impl SparseFactor {
             factor: vec![0.0; symbolic.len_val()],
             symbolic,
             elements: Vec::new(),
-            free: Vec::new(),
+            free: vec![false; n],
             stack: MemBuffer::new(scratch),
             work: Vec::new(),
         })
