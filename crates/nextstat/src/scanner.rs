@@ -37,6 +37,7 @@ use ns_compute::CpuLikelihood;
 use ns_core::nonlinearity::Nonlinearity;
 use ns_core::{CompileOptions, Model, SampleSlot};
 use ns_inference::Problem;
+use ns_inference::limit::LimitResult;
 use ns_inference::parallel::{self, ExecutionContext};
 use ns_inference::search::is_lower_in_twice_nll;
 use ns_inference::signal_scan::{BackgroundMinima, SignalResult, SignalTest};
@@ -50,6 +51,9 @@ const PILOT_STEP: usize = 64;
 
 /// The largest number of pilots.
 const MOST_PILOTS: usize = 16;
+
+/// Limits that differ by this, relative to themselves, are of different minima.
+const OTHER_LIMIT: f64 = 1e-3;
 
 /// What is computed for every signal.
 #[derive(Debug, Clone, PartialEq)]
@@ -184,17 +188,21 @@ impl Scanner {
         let mut head =
             result::ScanHead { mu, slot: &self.slot, request, background, minima, pilots: None, complete: true };
         let tested: Vec<usize> = (0..points.n).filter(|&i| points.has_events(i)).collect();
-        let found = run(&test, &tested, request.explore);
+        let mut found = run(&test, &tested, request.explore);
         head.complete = found.iter().all(Option::is_some);
         if !request.explore && head.complete {
             let pilots = pilots(tested.len());
             let of_pilots: Vec<usize> = pilots.iter().map(|&k| tested[k]).collect();
-            let again = run(&SignalTest { limit_level: None, ..test }, &of_pilots, true);
+            let again = run(&test, &of_pilots, true);
             head.complete = again.iter().all(Option::is_some);
-            let is_missed = |(k, again): &(&usize, &Option<SignalResult>)| {
-                found[**k].as_ref().zip(again.as_ref()).is_some_and(|(found, again)| has_lower_minima(again, found))
-            };
-            let n_missed = pilots.iter().zip(&again).filter(is_missed).count();
+            let mut n_missed = 0;
+            for (&k, again) in pilots.iter().zip(again) {
+                let pair = found[k].as_ref().zip(again.as_ref());
+                if pair.is_some_and(|(found, again)| has_lower_minima(again, found)) {
+                    n_missed += 1;
+                    found[k] = again;
+                }
+            }
             head.pilots = Some(Pilots { n_missed, n: pilots.len() });
         }
         let mut all: Vec<Option<SignalResult>> = vec![None; points.n];
@@ -225,6 +233,16 @@ fn has_lower_minima(explored: &SignalResult, from_background: &SignalResult) -> 
         || is_lower_in_twice_nll(explored.twice_nll, from_background.twice_nll)
         || asimov.is_some_and(|(explored, from_background)| is_lower_in_twice_nll(explored, from_background))
         || (explored.test.converged && !from_background.test.converged)
+        || explored.limit.as_ref().zip(from_background.limit.as_ref()).is_some_and(|(a, b)| have_other_limits(a, b))
+}
+
+/// Returns `true` if a limit of two searches differs by more than the tolerance of limits.
+fn have_other_limits(a: &LimitResult, b: &LimitResult) -> bool {
+    let limits = |result: &LimitResult| std::iter::once(result.observed).chain(result.expected);
+    limits(a).zip(limits(b)).any(|pair: (Option<f64>, Option<f64>)| match pair {
+        (Some(a), Some(b)) => (a - b).abs() > OTHER_LIMIT * a.abs(),
+        (a, b) => a.is_some() != b.is_some(),
+    })
 }
 
 impl Background {

@@ -203,10 +203,11 @@ impl<'a, L: DataLikelihood + ?Sized> ProfileRatioTest<'a, L> {
         self.asimov.set_exploring(true);
     }
 
-    /// Returns `true` if there may be much lower conditional minima than those of `pair`: a
-    /// constrained parameter of one is far from its start, or a yield can grow several times.
-    pub(crate) fn may_be_far_off(&self, pair: &TestedValue) -> bool {
-        self.observed.may_be_far_off(&pair.observed.conditional) || self.asimov.may_be_far_off(&pair.asimov.conditional)
+    /// Returns `true` if a constrained parameter of a conditional minimum of `pair` is far from its
+    /// start.
+    pub(crate) fn has_large_pulls(&self, pair: &TestedValue) -> bool {
+        self.observed.has_large_pulls(&pair.observed.conditional)
+            || self.asimov.has_large_pulls(&pair.asimov.conditional)
     }
 
     /// Notes whether the Asimov data set is one of several.

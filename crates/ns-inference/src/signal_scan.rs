@@ -2,8 +2,8 @@
 //!
 //! Without signal, every model of a scan is the background. Its minima are looked for once
 //! ([`BackgroundMinima::find`]), and so is the Asimov data set of μ = 0. The fits of a signal start
-//! at each of these minima, and at a few other points where the signal takes them far from the
-//! background; the latter are explored where that often matters ([`SignalTest::from_background`]).
+//! at each of these minima, and look for others where the model or the signal gives reason to
+//! ([`SignalTest::from_background`]).
 //! Whether that is enough for the signals of a scan is for a few of them to show, which are fitted
 //! with the full search as well ([`SignalTest::explore`]).
 
@@ -106,11 +106,14 @@ pub struct SignalResult {
 }
 
 impl SignalTest {
-    /// Tests the signal of `problem` with warm starts at the minima of `background`. Where a
-    /// statistic is then larger than 25, or a fit did not converge, the conditional fits also start
-    /// at the background, at the model's starting values, and, for the Asimov data set, where the
-    /// observed data led. These are explored if they end with large pulls, and in models with a
-    /// normsys that multiplies a yield several times. `scratch` is a likelihood of the same model.
+    /// Tests the signal of `problem` with warm starts at the minima of `background`. `scratch` is a
+    /// likelihood of the same model.
+    ///
+    /// In models with a normsys that multiplies a yield several times, conditional fits are
+    /// explored: small signals can have other minima there than the background. Else, where a
+    /// statistic is larger than 25 or a fit did not converge, they also start at the background, at
+    /// the model's starting values, and, for the Asimov data set, where the observed data led; they
+    /// are explored if they end with large pulls.
     pub fn from_background<L: DataLikelihood + ?Sized>(
         &self,
         problem: Problem<'_, L>,
@@ -124,6 +127,9 @@ impl SignalTest {
         let hypothesis = self.hypothesis();
         let mut test = ProfileRatioTest::from_basins(observed, &mut *scratch, options, hypothesis, background.params());
         test.note_ambiguous(background.is_ambiguous);
+        if test.observed.has_explosive_suspects() {
+            test.explore();
+        }
         let result = self.result(test);
         scratch.set_data(&data);
         result
@@ -158,20 +164,21 @@ impl SignalTest {
     }
 
     fn result<L: DataLikelihood + ?Sized>(&self, mut test: ProfileRatioTest<'_, L>) -> SignalResult {
-        // First, because all that is reported is to be of the lowest minima that either meets.
-        let mut limit = None;
-        if let Some(level) = self.limit_level {
-            let (found, known) = limit_of(test, LimitOptions { level, statistic: self.statistic });
-            (limit, test) = (Some(found), known);
-        }
         let mut pair = test.at(self.mu);
         if test.starts_at_basins() && needs_more_starts(&pair) {
             test.start_widely();
             pair = test.at(self.mu);
-            if test.may_be_far_off(&pair) || !has_values(&pair) {
+            if test.has_large_pulls(&pair) || !has_values(&pair) {
                 test.explore();
                 pair = test.at(self.mu);
             }
+        }
+        let mut limit = None;
+        if let Some(level) = self.limit_level {
+            let (found, known) = limit_of(test, LimitOptions { level, statistic: self.statistic });
+            (limit, test) = (Some(found), known);
+            // All that is reported is to be of the lowest minima that either meets.
+            pair = test.at(self.mu);
         }
         let twice_nll = 2.0 * test.observed.likelihood().nll(&pair.observed.conditional);
         let result = test.result_of(self.mu, &pair);

@@ -153,9 +153,10 @@ class Scanner:
             CLs at the limits.
         explore : bool
             Whether to search for the lowest minima with every signal. Otherwise fits start at the
-            minima of the background, which is much faster in large models; some fits end in higher
-            minima then. One signal in 64, but no more than 16, are tested with the full search all
-            the same, and a warning says how many of them have lower minima.
+            minima of the background, and are searched only where the model or the signal gives
+            reason to, which is much faster in large models; some fits end in higher minima then.
+            One signal in 64, but no more than 16, are tested with the full search all the same, and
+            a warning says how many of them have lower minima.
         progress : callable or True, optional
             Called with (done, total); True shows a bar.
 

@@ -173,7 +173,7 @@ fn warnings(head: &ScanHead<'_>, points: &SignalPoints, found: &[Option<SignalRe
     }
     if let Some(Pilots { n_missed, n }) = head.pilots.filter(|pilots| pilots.n_missed > 0) {
         warnings.push(format!(
-            "{n_missed} of {n} signals that were tested with the full search have lower minima than the fits that start at those of the background: others have, too"
+            "{n_missed} of {n} signals that were tested with the full search, too, have lower minima than the fits that start at those of the background, and the results of that search; others may have such minima"
         ));
     }
     let mut said: BTreeMap<&str, Vec<usize>> = BTreeMap::new();

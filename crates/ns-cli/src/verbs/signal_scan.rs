@@ -93,7 +93,7 @@ enum StatisticArg {
 enum ExploreArg {
     /// With every signal
     Yes,
-    /// With the background alone
+    /// With the background, and where the model or a signal gives reason to
     No,
 }
 

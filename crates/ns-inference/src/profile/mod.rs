@@ -437,10 +437,14 @@ impl<'a, L: SearchLikelihood + ?Sized> Profiler<'a, L> {
         self.search.explores_widely()
     }
 
-    /// Returns `true` if a free constrained parameter of the minimum `params` (P) is far from its
-    /// start, or if a normsys can multiply a yield several times.
-    pub(crate) fn may_be_far_off(&self, params: &[f64]) -> bool {
-        self.search.has_explosive_suspects() || self.search.has_large_pulls(self.model, params)
+    /// Returns `true` if a free constrained parameter of `params` (P) is far from its start.
+    pub(crate) fn has_large_pulls(&self, params: &[f64]) -> bool {
+        self.search.has_large_pulls(self.model, params)
+    }
+
+    /// Returns `true` if a free parameter has a normsys that multiplies a yield several times.
+    pub(crate) fn has_explosive_suspects(&self) -> bool {
+        self.search.has_explosive_suspects()
     }
 
     /// Makes the free minimum that the point `params` (P) leads to the best one if it is lower.
