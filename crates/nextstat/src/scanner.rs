@@ -3,7 +3,8 @@
 //! A signal is a number of expected events in each bin of the background, with a statistical
 //! uncertainty if it has one. The background is compiled once, and a signal replaces the numbers of
 //! one sample. The lowest minima are searched for with every signal, or, much faster in large
-//! models, only with the background: [`ns_inference::signal_scan`] says what fits do then.
+//! models, with the background and where there is reason to: [`ns_inference::signal_scan`] says
+//! where.
 //!
 //! ```
 //! use nextstat::scanner::{SignalScanRequest, Scanner, SignalSlot, Signals};
@@ -52,7 +53,7 @@ const PILOT_STEP: usize = 64;
 /// The largest number of pilots.
 const MOST_PILOTS: usize = 16;
 
-/// Limits that differ by this, relative to themselves, are of different minima.
+/// A limit that is higher by this, relative to itself, is of another minimum.
 const OTHER_LIMIT: f64 = 1e-3;
 
 /// What is computed for every signal.
@@ -65,7 +66,8 @@ pub struct SignalScanRequest {
     /// The level of CLs at upper limits on the strengths; no limits if not given.
     pub limit_level: Option<f64>,
     /// Whether to search for the lowest minima with every signal. Otherwise fits start at the
-    /// minima of the background: much faster in large models, and some end in higher minima.
+    /// minima of the background, and search only where the model or the signal gives reason to:
+    /// much faster in large models, and some end in higher minima.
     pub explore: bool,
 }
 
@@ -233,16 +235,18 @@ fn has_lower_minima(explored: &SignalResult, from_background: &SignalResult) -> 
         || is_lower_in_twice_nll(explored.twice_nll, from_background.twice_nll)
         || asimov.is_some_and(|(explored, from_background)| is_lower_in_twice_nll(explored, from_background))
         || (explored.test.converged && !from_background.test.converged)
-        || explored.limit.as_ref().zip(from_background.limit.as_ref()).is_some_and(|(a, b)| have_other_limits(a, b))
+        || explored.limit.as_ref().zip(from_background.limit.as_ref()).is_some_and(|(a, b)| has_higher_limit(a, b))
 }
 
-/// Returns `true` if a limit of two searches differs by more than the tolerance of limits.
-fn have_other_limits(a: &LimitResult, b: &LimitResult) -> bool {
+/// Returns `true` if a limit of the full search, `explored`, is higher than that of fits that start
+/// at the background: those have met a conditional minimum that is not the lowest.
+fn has_higher_limit(explored: &LimitResult, from_background: &LimitResult) -> bool {
     let limits = |result: &LimitResult| std::iter::once(result.observed).chain(result.expected);
-    limits(a).zip(limits(b)).any(|pair: (Option<f64>, Option<f64>)| match pair {
-        (Some(a), Some(b)) => (a - b).abs() > OTHER_LIMIT * a.abs(),
-        (a, b) => a.is_some() != b.is_some(),
-    })
+    let is_higher = |(explored, other): (Option<f64>, Option<f64>)| match (explored, other) {
+        (Some(explored), Some(other)) => explored > other * (1.0 + OTHER_LIMIT),
+        (explored, _) => explored.is_some(),
+    };
+    limits(explored).zip(limits(from_background)).any(is_higher)
 }
 
 impl Background {

@@ -2,7 +2,7 @@
 
 use nextstat::error::ScannerError;
 use nextstat::hypothesis::{HypotestRequest, LimitLevel, LimitRequest};
-use nextstat::scanner::{Scanner, SignalScanRequest, SignalSlot, Signals};
+use nextstat::scanner::{Scanner, SignalScan, SignalScanRequest, SignalSlot, Signals};
 use nextstat::settings::{AsimovPoi, AsimovPoint};
 use nextstat::{
     Analysis, CompiledModel, DataSource, DocumentSource, Error, Face, Hint as _, LoadRequest, NumberTable, Settings,
@@ -12,7 +12,7 @@ use ns_core::spec::Workspace;
 use ns_inference::parallel::ExecutionContext;
 use ns_testkit::multimodal::{self, Cause};
 use ns_testkit::random::Random;
-use ns_testkit::{assert_close, published};
+use ns_testkit::{assert_all_close, assert_close, published};
 use ns_translate::patchset::PatchSet;
 use ns_translate::pyhf::{from_value, read_value, write_workspace};
 use ns_translate::{DocumentText, LoadedWorkspace, read_bytes};
@@ -186,40 +186,55 @@ fn names_that_are_in_use_are_refused() {
     assert!(matches!(scanner_with(&fixed, &SignalSlot::default()), Err(Error::Settings(_))));
 }
 
-/// Backgrounds with several minima, and random signals.
+/// Returns the background of a model with several minima, and eight random signals.
+fn with_several_minima(cause: Cause, seed: u64) -> (Scanner, Signals) {
+    let mut workspace = multimodal::workspace(cause, seed);
+    let mut random = Random::new(seed ^ 0x51);
+    let mut signals = Signals::default();
+    for channel in &mut workspace.channels {
+        channel.samples.retain(|sample| sample.name != "signal");
+        let n_bins = channel.samples[0].data.len();
+        let total = |b: usize| channel.samples.iter().map(|sample| sample.data[b]).sum::<f64>();
+        let values = (0..8 * n_bins).map(|k| total(k % n_bins) * random.between(0.0, 0.3)).collect();
+        signals.yields.insert(channel.name.clone(), NumberTable { values, n_rows: 8, n_columns: n_bins });
+    }
+    let (options, settings, slot) = (CompileOptions::default(), Settings::default(), SignalSlot::default());
+    (Scanner::new(&loaded(workspace), &options, &settings, &slot).unwrap(), signals)
+}
+
 #[test]
 fn scans_that_start_at_minima_of_the_background_say_that_they_miss_others() {
     let (mut n_warned, mut n_missed, mut n) = (0, 0, 0);
-    for cause in Cause::ALL {
-        for seed in 0..3 {
-            let mut workspace = multimodal::workspace(cause, seed);
-            let mut random = Random::new(seed ^ 0x51);
-            let mut signals = Signals::default();
-            for channel in &mut workspace.channels {
-                channel.samples.retain(|sample| sample.name != "signal");
-                let n_bins = channel.samples[0].data.len();
-                let total = |b: usize| channel.samples.iter().map(|sample| sample.data[b]).sum::<f64>();
-                let values = (0..8 * n_bins).map(|k| total(k % n_bins) * random.between(0.0, 0.3)).collect();
-                signals.yields.insert(channel.name.clone(), NumberTable { values, n_rows: 8, n_columns: n_bins });
-            }
-            let (options, settings, slot) = (CompileOptions::default(), Settings::default(), SignalSlot::default());
-            let scanner = Scanner::new(&loaded(workspace), &options, &settings, &slot).unwrap();
-            let scan = |explore| {
-                let request = SignalScanRequest { explore, ..SignalScanRequest::default() };
-                scanner.scan(&signals, &request, ExecutionContext::SINGLE_THREADED)
-            };
-            let (Ok(found), Ok(wanted)) = (scan(false), scan(true)) else { continue };
-            n_warned +=
-                usize::from(found.warnings.iter().any(|warning| warning.contains("of 1 signals that were tested")));
-            for i in 0..8 {
-                n += 1;
-                let is_alike =
-                    (found.q[i] - wanted.q[i]).abs() <= 1e-4 || (found.q[i].is_nan() && wanted.q[i].is_nan());
-                n_missed += usize::from(!is_alike);
-            }
+    for (cause, seed) in Cause::ALL.into_iter().flat_map(|cause| (0..3).map(move |seed| (cause, seed))) {
+        let (scanner, signals) = with_several_minima(cause, seed);
+        let scan = |explore| {
+            let request = SignalScanRequest { explore, ..SignalScanRequest::default() };
+            scanner.scan(&signals, &request, ExecutionContext::SINGLE_THREADED)
+        };
+        let (Ok(found), Ok(wanted)) = (scan(false), scan(true)) else { continue };
+        n_warned += usize::from(found.warnings.iter().any(|warning| warning.contains("of 1 signals that were tested")));
+        for i in 0..8 {
+            n += 1;
+            let is_alike = (found.q[i] - wanted.q[i]).abs() <= 1e-4 || (found.q[i].is_nan() && wanted.q[i].is_nan());
+            n_missed += usize::from(!is_alike);
         }
     }
     assert!(n > 100 && n_warned > 0 && n_missed <= n / 20, "{n_missed} of {n} signals missed, {n_warned} warnings");
+}
+
+#[test]
+fn scans_search_with_every_signal_where_a_normsys_multiplies_a_yield_several_times() {
+    for seed in [2, 9, 20] {
+        let (scanner, signals) = with_several_minima(Cause::HugeNormsys, seed);
+        let scan = |explore| {
+            let request = SignalScanRequest { explore, limit_level: Some(0.05), ..SignalScanRequest::default() };
+            scanner.scan(&signals, &request, ExecutionContext::SINGLE_THREADED).unwrap()
+        };
+        let (found, wanted) = (scan(false), scan(true));
+        assert_all_close(&found.cls_obs, &wanted.cls_obs, 1e-6, "CLs");
+        let limits = |scan: SignalScan| scan.limits.unwrap().observed;
+        assert_all_close(&limits(found), &limits(wanted), 1e-6, "limits");
+    }
 }
 
 /// The public signals, as events without systematics.

@@ -93,7 +93,8 @@ enum StatisticArg {
 enum ExploreArg {
     /// With every signal
     Yes,
-    /// With the background, and where the model or a signal gives reason to
+    /// With the background, with signals that are far from it or whose fits fail, and with all if
+    /// the model has a normsys that multiplies a yield several times
     No,
 }
 
