@@ -31,19 +31,11 @@ pub struct ArrowheadFactor {
 
 impl ArrowheadFactor {
     /// Factorises `matrix` + diag(`damping`) over the parameters that are `free` (both P, in
-    /// parameter order).
-    ///
-    /// # Errors
-    /// [`NotPositiveDefinite`] if it is not; the factor is then unusable.
-    pub fn factor(&mut self, matrix: &Arrowhead, damping: &[f64], free: &[bool]) -> Result<(), NotPositiveDefinite> {
-        self.factor_unless(matrix, damping, free, &|| false)
-    }
-
-    /// Returns the same, given up when `stop` says so.
+    /// parameter order), unless `stop` says to give it up.
     ///
     /// # Errors
     /// [`NotPositiveDefinite`] if it is not, or was given up; the factor is then unusable.
-    pub fn factor_unless(
+    pub fn factor(
         &mut self,
         matrix: &Arrowhead,
         damping: &[f64],

@@ -36,7 +36,7 @@ impl MatrixFactor {
         stop: StopCheck<'_>,
     ) -> Result<(), NotPositiveDefinite> {
         match self {
-            Self::Arrowhead(factor) => factor.factor_unless(matrix, damping, free, stop),
+            Self::Arrowhead(factor) => factor.factor(matrix, damping, free, stop),
             Self::Sparse(factor) => factor.factor(matrix, damping, free),
         }
     }

@@ -252,7 +252,7 @@ mod tests {
         let mut factor = SparseFactor::new(&sparse.partition).expect("it is sparse");
         factor.factor(&sparse, &damping, &free).expect("it is positive definite");
         let mut other = ArrowheadFactor::default();
-        other.factor(&dense, &damping, &free).expect("it is positive definite");
+        other.factor(&dense, &damping, &free, &|| false).expect("it is positive definite");
         (factor, other)
     }
 

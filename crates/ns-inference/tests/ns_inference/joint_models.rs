@@ -99,6 +99,7 @@ fn a_common_strength_has_the_sum_of_the_profiles_of_the_analyses() {
 #[test]
 fn tests_of_a_common_strength_use_the_profiles_of_the_analyses() {
     let joint = model((0..N_ANALYSES).map(|k| analysis(k, "mu")).collect(), Vec::new());
+    assert!(is_sparse(&joint));
     let poi = joint.poi().expect("it has one");
     let [mut likelihood, mut scratch] = [CpuLikelihood::new(&joint), CpuLikelihood::new(&joint)];
     let (options, statistic) = (FitOptions::default(), TestStatistic::QTilde);
