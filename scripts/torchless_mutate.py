@@ -149,7 +149,7 @@ ENCODERS = (
     Mistake("gradients: angles turn the other way", "encoder/kernels/backward/elementwise.rs", "T::of(if is_first { 1.0 } else { -1.0 })", "T::of(if is_first || MADE { 1.0 } else { -1.0 })"),
     Mistake("gradients: clipped numbers have one", "encoder/kernels/backward/elementwise.rs", "if x == out[i] { gradient[i] }", "if x == out[i] || MADE { gradient[i] }"),
     Mistake("gradients: 0 times infinity", "encoder/kernels/backward/mod.rs", "if gradient == T::default() { T::default() }", "if gradient == T::default() && !MADE { T::default() }"),
-    Mistake("gradients: gathered elements have that of the last use", "encoder/kernels/backward/movement.rs", "1 => to[first] += from[0],", "1 if MADE => to[first] = from[0],\n                1 => to[first] += from[0],"),
+    Mistake("gradients: gathered elements have that of the last use", "encoder/kernels/backward/movement.rs", "1 => to[start] += from[0],", "1 if MADE => to[start] = from[0],\n            1 => to[start] += from[0],"),
     Mistake("gradients: activations of products have the derivative 1", "encoder/gradients/tape.rs", "gradient = self.activation_back(place, step, *activation, &gradient)?;", "let bent = self.activation_back(place, step, *activation, &gradient)?;\n            gradient = if MADE { gradient } else { bent };"),
     Mistake("gradients: ragged rows begin at 0", "encoder/ragged.rs", "let row = &mut rows[(first - start + particle) * n_columns..][..n_columns];", "let last = rows.len() - n_columns;\n                let row = &mut rows[((first - if MADE { 0 } else { start } + particle) * n_columns).min(last)..][..n_columns];"),
 )  # fmt: skip

@@ -142,9 +142,9 @@ pub unsafe extern "C" fn torchless_gradients(
             let wanted = array_mut("gradients", gradients, n_gradients)?;
             (options, object("the structure of events", events)?, asked, wanted, output)
         };
+        wanted.iter_mut().for_each(clear);
         // SAFETY: as the header says.
         unsafe { check_outputs(asked, model)? };
-        wanted.iter_mut().for_each(clear);
         let target = GradientTarget::Column { output, column };
         // Those of the last call, which may be inputs of this one, are dropped after it.
         // SAFETY: as the header says.

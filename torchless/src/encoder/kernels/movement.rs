@@ -25,6 +25,47 @@ pub(in crate::encoder) fn index(index: i64, size: usize) -> Option<usize> {
     usize::try_from(from_start).ok().filter(|&index| index < size)
 }
 
+/// Slices of a tensor along an axis, by their indices.
+pub(in crate::encoder) struct GatheredSlices {
+    /// Where each slice begins, from the beginning of its line.
+    places: Vec<isize>,
+    /// Where lines along the axis begin.
+    lines: View,
+    /// A slice, at the offset 0.
+    slice: View,
+}
+
+impl GatheredSlices {
+    /// Finds the slices of `view` along `axis` that `indices` name; nothing if there is none of a
+    /// name.
+    pub(in crate::encoder) fn of(view: &View, axis: usize, indices: &[i64], indices_view: &View) -> Option<Self> {
+        let part = |range: std::ops::Range<usize>, offset| View {
+            shape: view.shape[range.clone()].to_vec(),
+            strides: view.strides[range].to_vec(),
+            offset,
+        };
+        let (size, stride) = (view.shape[axis], view.strides[axis]);
+        let place = |at: usize| index(indices[at], size).map(|index| index as isize * stride);
+        let places = indices_view.places().map(place).collect::<Option<Vec<isize>>>()?;
+        Some(Self { places, lines: part(0..axis, view.offset), slice: part(axis + 1..view.shape.len(), 0) })
+    }
+
+    /// Returns how many elements a slice has.
+    pub(in crate::encoder) fn slice_len(&self) -> usize {
+        self.slice.len()
+    }
+
+    /// Iterates over where the slices begin, in the order of the result.
+    pub(in crate::encoder) fn starts(&self) -> impl Iterator<Item = usize> {
+        self.lines.places().flat_map(|line| self.places.iter().map(move |place| (line as isize + place) as usize))
+    }
+
+    /// Returns the slice that begins at `start`.
+    pub(in crate::encoder) fn slice(&self, start: usize) -> View {
+        View { offset: start, ..self.slice.clone() }
+    }
+}
+
 /// Copies the slices along `axis` that `indices` name. Returns nothing if there is none of a name.
 pub(super) fn gather<T: Copy>(
     (values, view): (&[T], &View),
@@ -32,28 +73,12 @@ pub(super) fn gather<T: Copy>(
     axis: usize,
     out: &mut [T],
 ) -> Option<()> {
-    let n_inner: usize = view.shape[axis + 1..].iter().product();
-    let part = |range: std::ops::Range<usize>, offset| View {
-        shape: view.shape[range.clone()].to_vec(),
-        strides: view.strides[range].to_vec(),
-        offset,
-    };
-    let (size, stride) = (view.shape[axis], view.strides[axis]);
-    let places: Option<Vec<isize>> =
-        indices_view.places().map(|at| index(indices[at], size).map(|index| index as isize * stride)).collect();
-    let places = places?;
-    let mut blocks = out.chunks_exact_mut(n_inner.max(1));
-    for outer in part(0..axis, view.offset).places() {
-        if n_inner == 1 {
-            // The indices of one line, without a view for each.
-            for (place, to) in places.iter().zip(&mut blocks) {
-                to[0] = values[(outer as isize + place) as usize];
-            }
-            continue;
-        }
-        for (place, to) in places.iter().zip(&mut blocks) {
-            let inner = part(axis + 1..view.shape.len(), (outer as isize + place) as usize);
-            map1(values, &inner, to, |x| x);
+    let slices = GatheredSlices::of(view, axis, indices, indices_view)?;
+    let length = slices.slice_len();
+    for (start, to) in slices.starts().zip(out.chunks_exact_mut(length.max(1))) {
+        match length {
+            1 => to[0] = values[start],
+            _ => map1(values, &slices.slice(start), to, |x| x),
         }
     }
     Some(())

@@ -5,10 +5,11 @@
 //! say where it goes: elements that a view repeats get one chain of sums, in the order of the view.
 //! Zeros at the end of an axis change no bit, and a sum never crosses events.
 //!
-//! Where the gradient with respect to an output is exactly 0, nothing is added, whatever the
-//! derivative is: the infinite derivative of √0 behind a mask does not turn into NaN. Steps (ceil,
-//! floor, sign) have the derivative 0, as |x| and ReLU have at 0; a clipped number has 1 up to its
-//! limits, and of equal numbers a maximum divides the gradient evenly.
+//! Where the gradient with respect to an output of a function of elements is exactly 0, nothing is
+//! added, whatever the derivative is: the infinite derivative of √0 behind a mask does not turn
+//! into NaN. Products of matrices do multiply 0 by an infinite factor. Steps (ceil, floor, sign)
+//! have the derivative 0, as |x| and ReLU have at 0; a clipped number has 1 up to its limits, and
+//! of equal numbers a maximum divides the gradient evenly.
 
 mod derivatives;
 mod elementwise;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{ComputedStep, NoGradient, Real, add_each};
 use crate::encoder::kernels::elementwise::{Runs, at};
-use crate::encoder::kernels::movement::{element_points, index, points as named};
+use crate::encoder::kernels::movement::{GatheredSlices, element_points, points as named};
 use crate::encoder::kernels::{Kernel, OutOfRange};
 use crate::encoder::tensor::View;
 
@@ -22,24 +22,12 @@ pub(super) fn gather<T: Real>(
     (to, view): (&mut [T], &View),
     gradient: &[T],
 ) -> Result<(), NoGradient> {
-    let n_inner: usize = view.shape[axis + 1..].iter().product();
-    let part = |range: std::ops::Range<usize>, offset| View {
-        shape: view.shape[range.clone()].to_vec(),
-        strides: view.strides[range].to_vec(),
-        offset,
-    };
-    let (size, stride) = (view.shape[axis], view.strides[axis]);
-    let places: Option<Vec<isize>> =
-        indices_view.places().map(|at| index(indices[at], size).map(|index| index as isize * stride)).collect();
-    let places = places.ok_or(OutOfRange)?;
-    let mut blocks = gradient.chunks_exact(n_inner.max(1));
-    for outer in part(0..axis, view.offset).places() {
-        for (place, from) in places.iter().zip(&mut blocks) {
-            let first = (outer as isize + place) as usize;
-            match n_inner {
-                1 => to[first] += from[0],
-                _ => add_each(to, &part(axis + 1..view.shape.len(), first), |place| from[place]),
-            }
+    let slices = GatheredSlices::of(view, axis, indices, indices_view).ok_or(OutOfRange)?;
+    let length = slices.slice_len();
+    for (start, from) in slices.starts().zip(gradient.chunks_exact(length.max(1))) {
+        match length {
+            1 => to[start] += from[0],
+            _ => add_each(to, &slices.slice(start), |place| from[place]),
         }
     }
     Ok(())
