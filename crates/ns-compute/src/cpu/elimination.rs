@@ -15,6 +15,10 @@ use ns_core::curvature::{Clique, Partition, Sparsity};
 /// Models with fewer global parameters have dense matrices: those are fast enough.
 const LEAST_GLOBAL: usize = 200;
 
+/// Models with more are not looked into, which takes memory that grows with the square of this
+/// number: 50 MB here, where one matrix has 3.2 GB.
+const MOST_GLOBAL: usize = 20_000;
+
 /// Matrices are sparse if they and their factors have at most one in this number of the elements of
 /// dense ones.
 const SPARSE: usize = 4;
@@ -23,7 +27,7 @@ const SPARSE: usize = 4;
 /// `cliques` is what meets in a channel.
 pub(super) fn sparsity(partition: &Partition, cliques: &[Clique<'_>]) -> Option<Sparsity> {
     let (g, l) = (partition.n_global(), partition.n_local());
-    if g < LEAST_GLOBAL {
+    if !(LEAST_GLOBAL..=MOST_GLOBAL).contains(&g) {
         return None;
     }
     let sparsity = Sparsity::new(partition, cliques, (g * (g + 1) / 2 + l * g) / SPARSE)?;

@@ -68,6 +68,10 @@ impl Sparsity {
     #[must_use]
     pub fn new(partition: &Partition, cliques: &[Clique<'_>], most: usize) -> Option<Self> {
         let (g, n) = (partition.n_global(), partition.n_params());
+        let largest = cliques.iter().map(|clique| clique.global.len()).max().unwrap_or(0);
+        if largest * (largest + 1) / 2 > most {
+            return None;
+        }
         let neighbours = Neighbours::of(g, cliques);
         let size = |block: usize| partition.block(block).len();
         let coupled = |clique: &Clique<'_>| clique.global.len() * clique.blocks.clone().map(size).sum::<usize>();
