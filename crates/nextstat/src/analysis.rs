@@ -320,6 +320,17 @@ impl Analysis {
         self.model().poi().ok_or(SettingsError::NoPoi(what))
     }
 
+    /// Refuses `values` outside the range of parameter `index`.
+    pub(crate) fn require_inside(&self, setting: Setting, index: usize, values: &[f64]) -> Result<(), SettingsError> {
+        let domain = self.domain();
+        let bounds = [domain.lower[index], domain.upper[index]];
+        let name = &self.model().parameters.names[index];
+        match values.iter().find(|value| !(bounds[0]..=bounds[1]).contains(*value)) {
+            Some(&value) => Err(SettingsError::ValueOutside { setting, name: name.clone(), value, bounds }),
+            None => Ok(()),
+        }
+    }
+
     /// Returns the parameter of interest, for the uncertainties of toys.
     ///
     /// # Errors

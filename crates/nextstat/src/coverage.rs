@@ -96,16 +96,12 @@ impl Analysis {
 
     /// Refuses values at which no toys can be thrown and fitted.
     fn require_true_values(&self, poi: usize, values: &[f64]) -> Result<(), SettingsError> {
-        let bounds = [self.domain().lower[poi], self.domain().upper[poi]];
         let (setting, name) = (Setting::True, &self.model().parameters.names[poi]);
         if values.is_empty() {
             return Err(SettingsError::BadValues { problem: ValuesProblem::Empty });
         }
         values.iter().try_for_each(|value| require_finite(setting, name, *value))?;
-        match values.iter().find(|value| !(bounds[0]..=bounds[1]).contains(*value)) {
-            Some(&value) => Err(SettingsError::ValueOutside { setting, name: name.clone(), value, bounds }),
-            None => Ok(()),
-        }
+        self.require_inside(setting, poi, values)
     }
 }
 

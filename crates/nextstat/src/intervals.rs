@@ -179,14 +179,8 @@ impl Analysis {
         if values.len() < 2 || !values.is_sorted_by(|a, b| a < b) || !values.iter().all(|v| v.is_finite()) {
             return Err(SettingsError::BadValues { problem: ValuesProblem::NotAscending });
         }
-        let domain = self.domain();
-        let bounds = [domain.lower[index], domain.upper[index]];
-        match values.iter().find(|value| !(bounds[0]..=bounds[1]).contains(*value)) {
-            Some(&value) => {
-                Err(SettingsError::ValueOutside { setting: Setting::Grid, name: name.to_owned(), value, bounds })
-            }
-            None => Ok(index),
-        }
+        self.require_inside(Setting::Grid, index, values)?;
+        Ok(index)
     }
 }
 

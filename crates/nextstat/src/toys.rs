@@ -6,7 +6,7 @@
 use crate::answer::{Answer, Document};
 use crate::error::{NeedsPoi, Setting, SettingsError};
 use crate::provenance::{asimov_parameters, by_name, codes};
-use crate::settings::{AsimovPoint, DataSource, elements};
+use crate::settings::{AsimovPoint, DataSource, elements, require_finite};
 use crate::{Analysis, Error, device, document};
 use ns_inference::minimize::Outcome;
 use ns_inference::monitor::Monitor;
@@ -159,8 +159,10 @@ impl Analysis {
     pub fn toys(&self, request: &ToysRequest) -> Result<ToyEnsemble, Error> {
         let written = self.written(&request.parameters)?;
         let uncertainty_of = if request.poi_uncertainty { Some(self.poi_with_uncertainty()?) } else { None };
-        if request.throw_at.mu().is_some() {
-            self.poi(NeedsPoi::Setting(Setting::Mu))?;
+        if let Some(mu) = request.throw_at.mu() {
+            let poi = self.poi(NeedsPoi::Setting(Setting::Mu))?;
+            require_finite(Setting::Mu, &self.model().parameters.names[poi], mu)?;
+            self.require_inside(Setting::Mu, poi, &[mu])?;
         }
         self.device()?;
         let params = self.throwing_point(&request.throw_at)?;

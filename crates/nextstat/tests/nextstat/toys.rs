@@ -64,6 +64,17 @@ fn toys_at_the_initial_values_are_thrown_there() {
 }
 
 #[test]
+fn toys_are_not_thrown_outside_the_range_of_the_parameter_of_interest() {
+    for throw_at in [ThrowAt::Init { mu: Some(-1.0) }, ThrowAt::BestFit { mu: Some(11.0) }] {
+        let refused = analysis().toys(&ToysRequest { throw_at, ..ToysRequest::default() });
+        let error = refused.expect_err("no ensemble").to_string();
+        assert!(error.contains("outside its range, 0 to 10"), "{error}");
+    }
+    let throw_at = ThrowAt::BestFit { mu: Some(f64::NAN) };
+    assert!(analysis().toys(&ToysRequest { throw_at, ..ToysRequest::default() }).is_err());
+}
+
+#[test]
 fn p_values_of_failed_toys_warn() {
     let request = GoodnessRequest { n_toys: Some(20), aux: AuxTreatment::Fixed };
     let mut answer = analysis().goodness(&request, &NoMonitor).expect("a fit");

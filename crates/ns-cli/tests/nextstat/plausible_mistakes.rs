@@ -77,6 +77,7 @@ const MISTAKES: &[Mistake] = &[
     ("search background.json --patchset signals.json --along mas", 2, &["has no label `mas`", "its labels are `mass`"]),
     ("search background.json --patchset plane.json --along m_lsp", 2, &["are not numbers that differ between all"]),
     ("search background.json --patchset signals.json --samples 5", 2, &["5 samples are too few"]),
+    ("toys simple.json --n-toys 5 --mu 20", 2, &["sets `mu` to 20, outside its range", "--bounds mu=LO:HI"]),
     ("search background.json --patchset signals.json --toys 0", 2, &["--toys"]),
     ("search background.json --patchset signals.json --fix Mu=0", 2, &["`Mu`", "did you mean `mu`"]),
     ("signal-scan background.json", 2, &["--signals <FILE>"]),

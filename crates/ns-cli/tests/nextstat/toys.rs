@@ -130,7 +130,7 @@ fn mistakes_with_toys_are_explained() {
         &["toys", "simple.json", "--shard", "3/2"],
         &["toys", "simple.json", "--throw-at", "truth"],
         &["toys", "simple.json", "--parameter", "Mu"],
-        &["toys", "simple.json", "--throw-at", "init", "--mu", "-20"],
+        &["toys", "simple.json", "--throw-at", "init", "--bounds", "mu=-20:10", "--mu", "-20"],
         &["toys", "background.json", "--poi", "none", "--mu", "1"],
         &["toys", "merge"],
         &["toys", "merge", "absent.npy"],
