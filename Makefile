@@ -38,7 +38,7 @@ HEPDATA_VALIDATE ?= $(abspath $(HEPDATA_VENV))/bin/hepdata-validate
 # Options of scripts/prose.py in `make check`, such as `--only docs`.
 PROSE ?=
 
-.PHONY: help run build c-library py test test-rust test-python test-torchless-py test-torch test-cluster bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page json-page docs figures compat compat-gradients ptx kernels-check kernels-sanitize kernels-ptx kernels-opencl kernels-mutate kernels-fused test-arm fuzz web web-report web-app web-packages web-serve test-web clean
+.PHONY: help run build c-library py test test-rust test-python test-torchless-py test-torch test-cluster bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page json-page docs figures compat compat-gradients ptx kernels-check kernels-sanitize kernels-ptx kernels-opencl kernels-mutate kernels-fused test-arm fuzz web web-report web-app web-packages web-serve test-web clean check-rust check-text check-python
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -89,6 +89,9 @@ test-python: ## build the wheel, install it into a clean .venv, and run the Pyth
 # An environment of its own: neither package needs the other. Tests of both run if there is a wheel
 # of nextstat, which `make test-python` builds.
 TORCHLESS_VENV ?= .venv-torchless
+ifneq (,$(filter test,$(MAKECMDGOALS)))
+test-torchless-py: test-python
+endif
 test-torchless-py: ## build the wheel of torchless, install it into a clean environment, and run its tests there
 	$(PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --build --package bindings/torchless-py --beside bindings/ns-py --venv $(TORCHLESS_VENV)
 
@@ -123,25 +126,38 @@ web-app: web-packages
 
 web-packages:
 	cd web && npm ci --no-audit --no-fund
+ifneq (,$(filter web web-report web-app,$(MAKECMDGOALS)))
+check-text test-web: web-packages
+endif
 
 WEB_PORT ?= 8000
 web-serve: ## serve the app of web/dist on this machine alone, at http://127.0.0.1:8000
 	@test -e web/dist/index.html || { echo "error: there is no web/dist/index.html" >&2; echo "hint: \`make web\` builds it" >&2; exit 2; }
 	$(PYTHON) -m http.server --bind 127.0.0.1 --directory web/dist $(WEB_PORT)
 
-check: ## formatting, lints, words and widths, documentation, licences, and known vulnerabilities where cargo-deny is installed (needs the network)
+check: check-rust check-text check-python ## formatting, lints, words and widths, documentation, licences, and known vulnerabilities where cargo-deny is installed (needs the network)
+
+check-rust:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
-	@if $(VENV)/bin/ruff --version >/dev/null 2>&1; then $(VENV)/bin/ruff check bindings/ns-py bindings/torchless-py scripts benches compat docs/assets web; \
-	else echo "warning: skipped: ruff, which $(VENV) does not have (make test-python installs it)"; fi
+	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
+	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check advisories licenses bans sources; \
+	else $(PYTHON) scripts/licences.py; fi
+
+check-text:
 	$(PYTHON) scripts/prose_test.py
 	$(PYTHON) scripts/prose.py $(PROSE)
 	$(PYTHON) scripts/torchless_mutate.py --check
 	@if [ -d web/node_modules ] && command -v npm >/dev/null; then cd web && npm run --silent check; \
 	else echo "warning: skipped: whether crates/ns-report/assets is what web/ gives (cd web && npm ci installs what this needs)"; fi
-	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
-	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check advisories licenses bans sources; \
-	else $(PYTHON) scripts/licences.py; fi
+
+# `make check test` installs ruff with the tests, and so runs it after them.
+ifneq (,$(filter test,$(MAKECMDGOALS)))
+check-python: test-python
+endif
+check-python:
+	@if $(VENV)/bin/ruff --version >/dev/null 2>&1; then $(VENV)/bin/ruff check bindings/ns-py bindings/torchless-py scripts benches compat docs/assets web; \
+	else echo "warning: skipped: ruff, which $(VENV) does not have (make test-python installs it)"; fi
 
 format: ## format the Rust sources
 	$(CARGO) fmt --all
@@ -211,6 +227,11 @@ compat-gradients: ## compare gradients with pyhf's JAX backend differentiated by
 ptx: ## compile the kernels to PTX where their sources changed (pinned compiler from PyPI; no GPU, no CUDA toolkit)
 	$(PYTHON) scripts/ptx.py
 	$(PYTHON) scripts/ptx.py --ptxas sm_90
+
+# They build the same commands that the tests run, with other features.
+ifneq (,$(filter test test-rust,$(MAKECMDGOALS)))
+kernels-sanitize kernels-ptx kernels-opencl: test-rust
+endif
 
 kernels-check: ## read the kernels as Metal would (needs clang), and the Metal launcher's types (needs Rust's Apple target)
 	$(PYTHON) scripts/kernels_check.py
