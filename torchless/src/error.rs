@@ -429,9 +429,17 @@ pub enum NodeProblem {
         /// Which, from 0.
         index: usize,
     },
-    /// An index that is out of range.
+    /// An axis or a constant index that is out of range.
     #[error("an index is out of range")]
     Index,
+    /// An index among numbers that is out of range.
+    #[error("the index {index} is out of range: there are {size}")]
+    IndexOutOfRange {
+        /// What it is; negative ones count from the end.
+        index: i64,
+        /// How many there are to choose from.
+        size: usize,
+    },
     /// More outputs than are computed.
     #[error("not all of its outputs are supported")]
     Outputs,

@@ -209,14 +209,16 @@ void torchless_scratch_free(torchless_scratch *scratch);
  *
  * `mask` is the name of the input that is 1 for particles and 0 for padding, or NULL if there is
  * none: padded events are cut to their lengths, and ragged ones of different lengths are computed
- * together. `events_at_once` events are computed together, at most; 0 is 16. An event's bits do not
+ * together. A mask that is 1 only where all other inputs are 0, and 0 where they are not, is
+ * inverted, and refused. `events_at_once` events are computed together, at most; 0 is 16. An event's bits do not
  * depend on either, nor on its neighbours, the number of threads, or whether it is ragged or padded.
  *
  * An output with an axis of particles is as long as the longest event, or as the padded inputs,
  * with zeros behind shorter events.
  *
  * Errors: TORCHLESS_INPUT for inputs that are missing, unknown or given twice, of the wrong type or
- * shape, for offsets that decrease or leave their particles; TORCHLESS_MODEL for shapes that the
+ * shape, for offsets that decrease or leave their particles, for a mask that is inverted, for an
+ * index that is out of range, with its input and event; TORCHLESS_MODEL for shapes that the
  * model's operators do not take; TORCHLESS_OUTPUT for an unknown output, or a buffer of the wrong
  * type or size; TORCHLESS_BUSY if another thread uses the scratch. */
 torchless_status torchless_encode(
@@ -234,7 +236,7 @@ torchless_status torchless_encode(
  * and the bits of outputs holds for gradients. The two arrays do not overlap.
  *
  * Errors: those of torchless_encode; TORCHLESS_OUTPUT for an output or a column that the model does
- * not have, and an input that has no gradient; TORCHLESS_MODEL for an operator whose derivative is
+ * not have, and an input that has no gradient, before anything is computed; TORCHLESS_MODEL for an operator whose derivative is
  * not computed. */
 torchless_status torchless_gradients(
     const torchless_model *model, torchless_scratch *scratch, const torchless_events *events,

@@ -144,7 +144,10 @@ pub unsafe extern "C" fn torchless_gradients(
         };
         wanted.iter_mut().for_each(clear);
         // SAFETY: as the header says.
-        unsafe { check_outputs(asked, model)? };
+        unsafe {
+            check_outputs(asked, model)?;
+            check_gradients(wanted, model, &options)?;
+        }
         let target = GradientTarget::Column { output, column };
         // Those of the last call, which may be inputs of this one, are dropped after it.
         // SAFETY: as the header says.
@@ -161,12 +164,6 @@ pub unsafe extern "C" fn torchless_gradients(
             unsafe { hand_over(output, &memory.outputs)? };
         }
         for gradient in wanted {
-            // SAFETY: as the header says.
-            let name = unsafe { text("the name of an input", gradient.name)? };
-            if !memory.gradients.iter().any(|known| known.name == name) {
-                let known = memory.gradients.iter().map(|known| known.name.clone()).collect();
-                return Err(Failure::NoGradient { name: name.to_owned(), known });
-            }
             // SAFETY: as the header says.
             unsafe { hand_over(gradient, &memory.gradients)? };
         }
@@ -222,6 +219,28 @@ unsafe fn check_outputs(asked: &mut [COutput], model: &Model) -> Result<(), Fail
         let known: Vec<String> = model.encoder.outputs().into_iter().map(|port| port.name).collect();
         if !known.iter().any(|known| known == name) {
             return Err(Failure::UnknownOutput { name: name.to_owned(), known });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses gradients with respect to what has none, and buffers for numbers of another type.
+///
+/// # Safety
+///
+/// Their names are as the header says.
+#[expect(unsafe_code, reason = "the border to C: names of inputs")]
+unsafe fn check_gradients(wanted: &[COutput], model: &Model, options: &EncodeOptions) -> Result<(), Failure> {
+    for gradient in wanted {
+        // SAFETY: as the header says.
+        let name = unsafe { text("the name of an input", gradient.name)? };
+        let known = model.encoder.inputs_with_gradients(options);
+        if !known.iter().any(|known| known == name) {
+            return Err(Failure::NoGradient { name: name.to_owned(), known });
+        }
+        if !gradient.buffer.is_null() && gradient.buffer_type != TYPE_FLOAT64 {
+            let (name, found, expected) = (name.to_owned(), gradient.buffer_type, TYPE_FLOAT64);
+            return Err(Failure::BufferType { name, found, expected });
         }
     }
     Ok(())

@@ -314,8 +314,11 @@ static void check_gradients(const torchless_model *model, torchless_scratch *scr
     check(std::fabs(after - before - expected) < 1e-5, "the change of a logit");
     refused(call("logits", 3, &gradient), TORCHLESS_OUTPUT, error, "no column 3");
     refused(call("score", 0, &gradient), TORCHLESS_OUTPUT, error, "no output `score`");
+    // Before anything is computed, which would find that there is no column 99.
+    gradient.buffer_type = TORCHLESS_FLOAT32;
+    refused(call(nullptr, 99, &gradient), TORCHLESS_OUTPUT, error, "its buffer of type 1");
     gradient.name = "mask";
-    refused(call(nullptr, 0, &gradient), TORCHLESS_OUTPUT, error, "the input `mask` has no gradient");
+    refused(call(nullptr, 99, &gradient), TORCHLESS_OUTPUT, error, "the input `mask` has no gradient");
 }
 
 int main(int argc, char **argv) {

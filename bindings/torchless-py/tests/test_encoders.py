@@ -158,6 +158,21 @@ def test_inputs_that_do_not_fit_are_errors(jets, change, message):
         torchless.Encoder(path).encode(padded | change)
 
 
+def test_masks_and_indices_that_cannot_be_meant_are_errors(jets):
+    path, padded, _, _ = jets
+    model = torchless.Encoder(path)
+    inverted = padded | {"mask": ~padded["mask"]}
+    with pytest.raises(torchless.InputError, match="it is 1 only where all other inputs are 0"):
+        model.encode(inverted, mask="mask")
+    with pytest.raises(torchless.InputError, match="and no column 3"):
+        model.gradients({name: array[:0] for name, array in padded.items()}, column=3, mask="mask")
+    path, inputs, _ = case("text17")
+    ids = inputs["ids"].copy()
+    ids[2, 0] = 30
+    with pytest.raises(torchless.InputError, match="input `ids`: event 2 leads to the index 30"):
+        torchless.Encoder(path).encode(inputs | {"ids": ids})
+
+
 def test_errors_have_hints(jets, tmp_path):
     path, padded, _, _ = jets
     model = torchless.Encoder(path)

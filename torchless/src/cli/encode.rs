@@ -23,9 +23,16 @@ pub(super) fn run(args: &EncodeArgs) -> Result<(), CliError> {
     if args.gradients.as_ref() == Some(&args.output) {
         return Err(CliError::SameFile { path: args.output.clone() });
     }
+    for path in [&args.output].into_iter().chain(&args.gradients) {
+        check_output(path)?;
+    }
     let precision = if args.double { EncoderPrecision::Double } else { EncoderPrecision::Single };
     let options = EncoderOptions { precision, weights: args.weights.0, ..EncoderOptions::default() };
     let model = Encoder::open_with(&args.model, &options)?;
+    let n_outputs = model.outputs().len();
+    if n_outputs != 1 && !is_archive(&args.output) {
+        return Err(CliError::OneOutput { path: args.output.clone(), n_outputs });
+    }
     let arrays = npy::read(&args.inputs)?;
     let ports = model.inputs();
     let columns = ports.iter().map(|port| ragged_columns(args, port, &arrays)).collect::<Result<Vec<_>, _>>()?;
@@ -44,6 +51,9 @@ pub(super) fn run(args: &EncodeArgs) -> Result<(), CliError> {
     };
     let dense = ports.iter().filter(is_dense).map(|port| input(args, port, &arrays, ports.len()));
     let dense = dense.collect::<Result<Vec<_>, _>>()?;
+    if let Some(mask) = args.mask.as_ref().and_then(|name| arrays.get(name)) {
+        check_mask(args, mask)?;
+    }
     let threads = Threads::new(args.threads);
     let options = EncodeOptions { events_at_once: args.batch, mask: args.mask.clone() };
     let start = Instant::now();
@@ -83,6 +93,46 @@ pub(super) fn run(args: &EncodeArgs) -> Result<(), CliError> {
     }
     eprintln!("{n_events} events in {seconds:.3} s");
     Ok(())
+}
+
+/// Refuses a path that cannot be written, before anything is computed for it. What is there stays
+/// as it is, and nothing is left where nothing is.
+fn check_output(path: &Path) -> Result<(), CliError> {
+    let failed = |source: io::Error| CliError::Output { path: path.to_owned(), source };
+    let is_new = match path.metadata() {
+        Ok(found) if found.is_dir() => return Err(failed(io::ErrorKind::IsADirectory.into())),
+        Ok(found) if found.is_file() => false,
+        // A pipe may wait for its reader.
+        Ok(_) => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+        Err(error) => return Err(failed(error)),
+    };
+    File::options().write(true).create(is_new).truncate(false).open(path).map_err(failed)?;
+    match is_new {
+        // Where a link leads to, and not the link.
+        true => path.canonicalize().and_then(std::fs::remove_file).map_err(failed),
+        false => Ok(()),
+    }
+}
+
+/// Refuses a mask without a particle in any of several events.
+fn check_mask(args: &EncodeArgs, mask: &Array) -> Result<(), CliError> {
+    let is_empty = match &mask.numbers {
+        Numbers::F32(values) => values.iter().all(|value| *value == 0.0),
+        Numbers::F64(values) => values.iter().all(|value| *value == 0.0),
+        Numbers::I64(values) => values.iter().all(|value| *value == 0),
+        Numbers::Bool(values) => values.iter().all(|value| !value),
+    };
+    match mask.shape.first() {
+        Some(1..) if is_empty => {
+            Err(CliError::NoParticles { path: args.inputs.clone(), mask: args.mask.clone().unwrap_or_default() })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn is_archive(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "npz")
 }
 
 /// Returns the array of an input.
@@ -138,10 +188,6 @@ fn ragged_columns<'a>(
 
 fn write(path: &Path, outputs: Vec<EncoderOutput>) -> Result<(), CliError> {
     let failed = |source: io::Error| CliError::Output { path: path.to_owned(), source };
-    let is_archive = path.extension().is_some_and(|extension| extension == "npz");
-    if !is_archive && outputs.len() != 1 {
-        return Err(CliError::OneOutput { path: path.to_owned(), n_outputs: outputs.len() });
-    }
     let array = |output: EncoderOutput| {
         let numbers = match output.values {
             OutputValues::F32(values) => Numbers::F32(values),
@@ -153,7 +199,7 @@ fn write(path: &Path, outputs: Vec<EncoderOutput>) -> Result<(), CliError> {
     let arrays: Vec<(String, Array)> = outputs.into_iter().map(array).collect();
     let mut out = BufWriter::new(File::create(path).map_err(failed)?);
     match &arrays[..] {
-        [(_, only)] if !is_archive => npy::write(&mut out, only).map_err(failed)?,
+        [(_, only)] if !is_archive(path) => npy::write(&mut out, only).map_err(failed)?,
         arrays => npy::write_archive(&mut out, arrays).map_err(failed)?,
     }
     out.flush().map_err(failed)

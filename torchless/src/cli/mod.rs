@@ -48,6 +48,8 @@ enum CliError {
     Output { path: PathBuf, source: io::Error },
     #[error("`{path}` has no array `{name}`", path = .path.display(), name = quoted(.name))]
     NoArray { path: PathBuf, name: String },
+    #[error("the mask `{mask}` of `{path}` is 0 everywhere: no event has a particle", path = .path.display(), mask = quoted(.mask))]
+    NoParticles { path: PathBuf, mask: String },
     #[error("the model has {n_outputs} outputs, and `{path}` holds one", path = .path.display())]
     OneOutput { path: PathBuf, n_outputs: usize },
     #[error("outputs and gradients cannot both be written to `{path}`", path = .path.display())]
@@ -65,6 +67,7 @@ impl CliError {
                 Some("arrays have the names of the model's inputs; `torchless info` lists them")
             }
             CliError::SameFile { .. } => Some("give `--output` and `--gradients` different names"),
+            CliError::NoParticles { .. } => Some("the mask is 1 for particles, and 0 for padding"),
             CliError::OneOutput { .. } => Some("name an archive, as out.npz"),
             CliError::NoPrompts { .. } => Some("name the folder whose reference.json has them with --prompts DIR"),
             CliError::NoSet { .. } => Some("name the one that is meant with --set NAME"),

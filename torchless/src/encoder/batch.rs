@@ -77,6 +77,18 @@ pub(super) struct Group {
     pub(super) length: Option<usize>,
 }
 
+impl Group {
+    /// Returns an error of the group's events with the number that an event has among all.
+    pub(super) fn place(&self, mut error: Error) -> Error {
+        if let Error::EncoderInput { problem: InputProblem::Index { event: Some(event), .. }, .. } = &mut error
+            && let Some(of_all) = self.events.get(*event)
+        {
+            *event = *of_all;
+        }
+        error
+    }
+}
+
 impl Encoder {
     /// Computes the outputs of many events, which lie along the first axis of every input.
     ///
@@ -103,7 +115,8 @@ impl Encoder {
     ///
     /// Those of [`Encoder::encode`]; inputs that are given twice; ragged inputs whose offsets
     /// decrease or leave their particles, that have other columns than the model, or other
-    /// particles than each other.
+    /// particles than each other; a mask that is 1 only for padding, which is where all other
+    /// inputs are 0.
     ///
     /// ```
     /// use torchless::encoder::{Column, EncodeOptions, Encoder, EncoderEvents, InputValues, Offsets, RaggedInput};
@@ -127,6 +140,7 @@ impl Encoder {
         options: &EncodeOptions,
     ) -> Result<Vec<EncoderOutput>, Error> {
         let events = CheckedEvents::new(&self.graph, events, options)?;
+        events.check_mask(options)?;
         let at_once = self.events_at_once(scratches, &events, options.events_at_once);
         let groups = groups(&events, (0..events.n_events).collect(), at_once);
         let encode = |scratch: &mut EncoderScratch, group: &Group| self.encode_group(scratch, &events, group);
@@ -162,7 +176,23 @@ impl Encoder {
     ) -> Result<Vec<EncoderOutput>, Error> {
         let parts: Vec<Part<'_>> = events.inputs.iter().map(|input| input.part(events, group)).collect();
         let inputs: Vec<EncoderInput<'_>> = parts.iter().map(Part::input).collect();
-        self.run(scratch, &inputs)
+        self.run(scratch, &inputs).map_err(|error| group.place(error))
+    }
+
+    /// Returns how many numbers of an event an output has, by the plan for a group; None if there
+    /// is no plan.
+    pub(super) fn n_columns(
+        &self,
+        scratches: &ScratchPool,
+        events: &CheckedEvents<'_>,
+        group: &Group,
+        output: usize,
+    ) -> Option<usize> {
+        let shapes: Vec<Vec<usize>> = events.inputs.iter().map(|input| input.shape(group)).collect();
+        let mut scratch = scratches.take();
+        let plan = self.plan(&mut scratch, shapes.iter().map(Vec::as_slice));
+        scratches.give_back(scratch);
+        Some(plan.ok()?.outputs[output].shape().iter().skip(1).product())
     }
 
     /// Returns empty outputs; sizes that depend on the events are 0.

@@ -75,6 +75,47 @@ impl<'a> CheckedEvents<'a> {
         port.dimensions.as_ref()?.iter().skip(1).position(is_named).map(|axis| axis + 1)
     }
 
+    /// Returns a group of the first event, or of one that is as long as one particle if there is
+    /// none.
+    pub(super) fn first_group(&self) -> Group {
+        let length = self.lengths.as_ref().map(|lengths| lengths.first().map_or(1, |length| (*length).max(1)));
+        Group { events: vec![0], length }
+    }
+
+    /// Refuses a mask that is inverted for certain: all other inputs are 0 at every particle, and
+    /// some are not behind them.
+    pub(super) fn check_mask(&self, options: &EncodeOptions) -> Result<(), Error> {
+        let Some(name) = options.mask.as_deref() else { return Ok(()) };
+        let of_particles = self.inputs.iter().filter_map(|input| match input {
+            Input::Dense { input, axis: Some(axis) } => Some((input, *axis)),
+            _ => None,
+        });
+        let is_mask = |(input, _): &(&EncoderInput<'_>, usize)| input.name == name;
+        let (masks, others): (Vec<_>, Vec<_>) = of_particles.partition(is_mask);
+        let Some((mask, _)) = masks.first() else { return Ok(()) };
+        let size = self.size.max(1);
+        let per_event = mask.values.len() / self.n_events.max(1);
+        let is_particle = |event: usize, particle: usize| {
+            let places = (event * per_event..(event + 1) * per_event).skip(particle).step_by(size);
+            places.into_iter().any(|place| mask.values.is_set(place))
+        };
+        let mut has_hidden = false;
+        for (input, axis) in others {
+            let inner: usize = input.shape[axis + 1..].iter().product::<usize>().max(1);
+            let per_event = input.values.len() / self.n_events.max(1);
+            for place in (0..input.values.len()).filter(|&place| input.values.is_set(place)) {
+                if is_particle(place / per_event, place / inner % size) {
+                    return Ok(());
+                }
+                has_hidden = true;
+            }
+        }
+        match has_hidden && (0..mask.values.len()).any(|place| mask.values.is_set(place)) {
+            true => Err(refuse(mask.name, InputProblem::Inverted)),
+            false => Ok(()),
+        }
+    }
+
     fn count_events(&mut self) -> Result<(), Error> {
         let mut known = None;
         for (name, found) in self.inputs.iter().filter_map(Input::n_events) {
@@ -212,6 +253,29 @@ impl<'a> Input<'a> {
         }
     }
 
+    /// Returns the shape of what a group needs of the input.
+    pub(super) fn shape(&self, group: &Group) -> Vec<usize> {
+        let (n_events, length) = (group.events.len(), group.length.unwrap_or(0));
+        match self {
+            Input::Dense { input, axis } => {
+                let mut shape = input.shape.to_vec();
+                shape.iter_mut().take(1).for_each(|size| *size = n_events);
+                if let (Some(axis), Some(length)) = (axis, group.length) {
+                    shape[*axis] = length;
+                }
+                shape
+            }
+            Input::Ragged(ragged) => ragged.shape(n_events, length),
+            Input::Mask(mask) => {
+                let mut shape = mask.shape.clone();
+                shape[0] = n_events;
+                shape.pop();
+                shape.push(length);
+                shape
+            }
+        }
+    }
+
     /// Returns what a group needs of the input.
     pub(super) fn part<'b>(&'b self, events: &CheckedEvents<'_>, group: &'b Group) -> Part<'b> {
         let length = group.length.unwrap_or(0);
@@ -219,18 +283,14 @@ impl<'a> Input<'a> {
             Input::Dense { input, axis } => cut(input, *axis, group),
             Input::Ragged(ragged) => Part {
                 name: ragged.input.name,
-                shape: ragged.shape(group.events.len(), length),
+                shape: self.shape(group),
                 numbers: Numbers::Gathered(ragged.gather(&group.events, length)),
             },
             Input::Mask(mask) => {
-                let mut shape = mask.shape.clone();
-                let repeat = shape.iter().product();
-                shape[0] = group.events.len();
-                shape.pop();
-                shape.push(length);
+                let repeat = mask.shape.iter().product();
                 let lengths = group.events.iter().map(|&event| events.lengths.as_ref().map_or(0, |all| all[event]));
                 let numbers = Numbers::Gathered(Gathered::mask(mask.kind, lengths, length, repeat));
-                Part { name: &mask.name, shape, numbers }
+                Part { name: &mask.name, shape: self.shape(group), numbers }
             }
         }
     }
@@ -242,16 +302,10 @@ const MOST_MASK_ROWS: usize = 1 << 16;
 /// Returns one more than the last place of each event whose mask is not 0.
 fn lengths(mask: &EncoderInput<'_>, n_events: usize) -> Vec<usize> {
     let size = mask.shape.last().copied().unwrap_or(0).max(1);
-    let is_set = |place: usize| match mask.values {
-        InputValues::F32(values) => values[place] != 0.0,
-        InputValues::F64(values) => values[place] != 0.0,
-        InputValues::I64(values) => values[place] != 0,
-        InputValues::Bool(values) => values[place],
-    };
     let per_event = mask.values.len() / n_events.max(1);
     let length = |event: usize| {
         let places = event * per_event..(event + 1) * per_event;
-        places.filter(|&place| is_set(place)).map(|place| place % size + 1).max().unwrap_or(0)
+        places.filter(|&place| mask.values.is_set(place)).map(|place| place % size + 1).max().unwrap_or(0)
     };
     (0..n_events).map(length).collect()
 }

@@ -21,6 +21,7 @@ mod kernels;
 mod lower;
 mod memory;
 mod onnx;
+mod origin;
 mod plan;
 mod ragged;
 mod run;

@@ -230,7 +230,7 @@ impl Builder {
         });
         let constants: Vec<Arg<'_>> = constants.collect();
         let done = kernels::run(kernel, self.isa, &mut self.scratch, &constants, &mut data, &view);
-        done.map_err(|_| NodeProblem::Index)?;
+        done.map_err(NodeProblem::from)?;
         Ok(Value::constant(Arc::new(Tensor { kind, shape: view.shape, data })))
     }
 

@@ -7,9 +7,10 @@ use super::Encoder;
 use super::gradients::Tape;
 use super::graph::{Dimension, Port};
 use super::kernels::{self, Arg, KernelScratch};
+use super::origin;
 use super::plan::{Builder, Plan, Source, Value};
 use super::tensor::{Class, Data, Kind};
-use crate::error::{Error, InputProblem, NodeProblem};
+use crate::error::{Error, InputProblem};
 
 /// An input of one call: its name in the model, its shape, and its numbers, the last axis running
 /// fastest.
@@ -50,6 +51,16 @@ impl InputValues<'_> {
     /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Returns whether one of them is not 0.
+    pub(super) fn is_set(&self, place: usize) -> bool {
+        match self {
+            InputValues::F32(values) => values[place] != 0.0,
+            InputValues::F64(values) => values[place] != 0.0,
+            InputValues::I64(values) => values[place] != 0,
+            InputValues::Bool(values) => values[place],
+        }
     }
 
     /// Returns some of them.
@@ -174,7 +185,8 @@ impl Encoder {
     /// # Errors
     ///
     /// Inputs that are missing, unknown, or not of the type and the shape that the model declares;
-    /// shapes that the model's operators do not take together.
+    /// shapes that the model's operators do not take together; an index that is out of range, such
+    /// as that of a token, with its event and its input.
     pub fn run(&self, scratch: &mut EncoderScratch, inputs: &[EncoderInput<'_>]) -> Result<Vec<EncoderOutput>, Error> {
         let ordered = self.check(inputs)?;
         let plan = self.plan(scratch, ordered.iter().map(|input| input.shape))?;
@@ -182,7 +194,7 @@ impl Encoder {
         for (input, &slot) in ordered.iter().zip(&plan.inputs) {
             write(input.values, &mut scratch.buffers[plan.buffer_of[slot]]);
         }
-        self.follow(&plan, scratch)?;
+        self.follow(&plan, scratch, &ordered)?;
         let outputs = self.graph.outputs.iter().zip(&plan.outputs);
         Ok(outputs.map(|(port, value)| read(port, value, |slot| &scratch.buffers[plan.buffer_of[slot]])).collect())
     }
@@ -213,7 +225,8 @@ impl Encoder {
         Ok(plan.buffers.iter().map(|&(class, length)| length * class.n_bytes()).sum())
     }
 
-    fn follow(&self, plan: &Plan, scratch: &mut EncoderScratch) -> Result<(), Error> {
+    /// Computes every step of `inputs`, which are written where the plan has them.
+    fn follow(&self, plan: &Plan, scratch: &mut EncoderScratch, inputs: &[&EncoderInput<'_>]) -> Result<(), Error> {
         for step in &plan.steps {
             let place = plan.buffer_of[step.out];
             // The output is taken out, so that inputs can be borrowed meanwhile.
@@ -228,10 +241,7 @@ impl Encoder {
                 .collect();
             let done = kernels::run(&step.kernel, self.isa, &mut scratch.kernels, &args, &mut out, &step.out_view);
             scratch.buffers[place] = out;
-            done.map_err(|_| {
-                let (name, operator) = &plan.nodes[step.node];
-                Error::node(name, operator, NodeProblem::Index)
-            })?;
+            done.map_err(|found| origin::error(plan, step, found, inputs))?;
         }
         Ok(())
     }

@@ -216,7 +216,7 @@ impl Builder {
             return self.push(Kernel::ScatterNd { inner }, &[value, indices, updates], &shape, kind, class);
         };
         // Where the indices are known, so is where the blocks go.
-        let points = points(known, &indices.view, &shape).ok_or(NodeProblem::Index)?.into();
+        let points = points(known, &indices.view, &shape).map_err(NodeProblem::from)?.into();
         self.push(Kernel::Scatter { points, inner }, &[value, updates], &shape, kind, class)
     }
 

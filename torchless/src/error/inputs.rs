@@ -84,6 +84,23 @@ pub enum InputProblem {
         /// What the model declares.
         expected: &'static str,
     },
+    /// An index, such as that of a token, that a node does not have.
+    #[error("{} to the index {index} at node `{node}` ({operator}), which has {size}", leads(*.event))]
+    Index {
+        /// The event, from 0, if it is known which.
+        event: Option<usize>,
+        /// The index; negative ones count from the end.
+        index: i64,
+        /// How many there are to choose from.
+        size: usize,
+        /// The node's name.
+        node: String,
+        /// The node's operator.
+        operator: String,
+    },
+    /// A mask that is 0 for particles and 1 for padding.
+    #[error("it is 1 only where all other inputs are 0, and 0 where they are not")]
+    Inverted,
     /// It is ragged, and the model does not say which of its axes is that of particles.
     #[error("it is ragged, and the model's shape of it does not have one axis of particles")]
     NoParticleAxis,
@@ -136,6 +153,7 @@ impl InputProblem {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             InputProblem::Missing | InputProblem::Unknown => Some("`torchless info` lists the inputs of a model"),
+            InputProblem::Inverted => Some("the mask is 1 for particles, and 0 for padding behind them"),
             InputProblem::OutputMemory { .. } => Some("give fewer events in one call"),
             InputProblem::NoParticleAxis => {
                 Some("name the mask, or give the axis of particles a name in `dynamic_axes` when the model is exported")
@@ -143,4 +161,9 @@ impl InputProblem {
             _ => None,
         }
     }
+}
+
+/// Returns what leads to an index: an event, or the whole input.
+fn leads(event: Option<usize>) -> String {
+    event.map_or("it leads".to_owned(), |event| format!("event {event} leads"))
 }

@@ -62,8 +62,8 @@ impl Encoder {
     ///
     /// # Errors
     ///
-    /// Those of [`Encoder::encode_events`]; targets that the model does not have; an operator whose
-    /// derivative is not computed, by its node.
+    /// Those of [`Encoder::encode_events`]; targets that the model does not have, also if there are
+    /// no events; an operator whose derivative is not computed, by its node.
     ///
     /// ```
     /// use torchless::Threads;
@@ -97,9 +97,13 @@ impl Encoder {
         options: &EncodeOptions,
     ) -> Result<EncoderGradients, Error> {
         let events = CheckedEvents::new(&self.graph, events, options)?;
+        events.check_mask(options)?;
         let target = CheckedTarget::new(&self.graph, &events, target)?;
         let wanted: Vec<bool> = self.graph.inputs.iter().map(|port| has_gradient(port, options)).collect();
         let groups = groups(&events, (0..events.n_events).collect(), options.events_at_once);
+        // Before anything is computed, and also if there are no events.
+        let first = groups.first().cloned().unwrap_or_else(|| events.first_group());
+        target.check_column(&self.graph, |output| self.n_columns(scratches, &events, &first, output))?;
         let results = super::batch::each_group(threads, scratches, &groups, |scratch, group| {
             self.group_gradients(scratch, &events, &target, &wanted, group)
         });
@@ -112,6 +116,12 @@ impl Encoder {
         }
         let outputs = if groups.is_empty() { self.outputs_of_no_events() } else { joined.outputs };
         Ok(EncoderGradients { outputs, inputs: gradients.0.into_iter().flatten().collect() })
+    }
+
+    /// Returns the names of the inputs that [`Encoder::gradients`] answers for.
+    pub fn inputs_with_gradients(&self, options: &EncodeOptions) -> Vec<String> {
+        let ports = self.graph.inputs.iter().filter(|port| has_gradient(port, options));
+        ports.map(|port| port.name.clone()).collect()
     }
 
     fn group_gradients(
@@ -129,6 +139,7 @@ impl Encoder {
         tape::differentiate(self, &plan, scratch, &inputs, wanted, |output, shape| {
             target.cotangent(output, shape, events, group)
         })
+        .map_err(|error| group.place(error))
     }
 }
 

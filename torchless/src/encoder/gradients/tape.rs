@@ -4,7 +4,8 @@ use super::GroupGradients;
 use crate::encoder::graph::{Port, Unary};
 use crate::encoder::kernels::backward::{self, ComputedStep, NoGradient, Tools};
 use crate::encoder::kernels::linear::Activation;
-use crate::encoder::kernels::{self, Arg, Kernel};
+use crate::encoder::kernels::{self, Arg, Kernel, OutOfRange};
+use crate::encoder::origin;
 use crate::encoder::plan::{MOST_ELEMENTS, Plan, Source, Step, Value};
 use crate::encoder::run::{EncoderInput, EncoderScratch, read, write};
 use crate::encoder::tensor::{Class, Data, View};
@@ -92,13 +93,15 @@ impl Pass<'_> {
             prepare(&mut self.tape.values, slot, plan.class_of(slot), input.values.len());
             write(input.values, &mut self.tape.values[slot]);
         }
+        let inputs: Vec<&EncoderInput<'_>> = inputs.iter().collect();
         for (place, step) in plan.steps.iter().enumerate() {
             n_elements += step.out_view.len();
             if n_elements > MOST_ELEMENTS {
                 let shape = format!("[{n_elements}]");
                 return Err(self.node_error(step, NodeProblem::TooLarge { shape, limit: MOST_ELEMENTS }));
             }
-            self.compute(place, step)?;
+            let done = self.compute(place, step);
+            done.map_err(|found| origin::error(plan, step, found, &inputs))?;
         }
         let outputs = self.model.graph.outputs.iter().zip(&plan.outputs);
         Ok(outputs.map(|(port, value)| read(port, value, |slot| &self.tape.values[slot])).collect())
@@ -109,7 +112,7 @@ impl Pass<'_> {
         Error::node(name, operator, problem)
     }
 
-    fn compute(&mut self, place: usize, step: &Step) -> Result<(), Error> {
+    fn compute(&mut self, place: usize, step: &Step) -> Result<(), OutOfRange> {
         let (class, length) = (self.plan.class_of(step.out), step.out_view.len());
         prepare(&mut self.tape.values, step.out, class, length);
         let mut out = std::mem::replace(&mut self.tape.values[step.out], Data::Int(Vec::new()));
@@ -127,7 +130,7 @@ impl Pass<'_> {
             None => kernels::run(&step.kernel, isa, scratch, &args, &mut out, &step.out_view),
         };
         self.tape.values[step.out] = out;
-        done.map_err(|_| self.node_error(step, NodeProblem::Index))
+        done
     }
 
     /// Adds a cotangent to the gradient with respect to an output.
@@ -160,7 +163,7 @@ impl Pass<'_> {
             self.step_back(place, step, gradient, &is_active).map_err(|problem| {
                 let problem = match problem {
                     NoGradient::Unknown => NodeProblem::NoGradient,
-                    NoGradient::OutOfRange => NodeProblem::Index,
+                    NoGradient::OutOfRange(found) => found.into(),
                 };
                 self.node_error(step, problem)
             })?;

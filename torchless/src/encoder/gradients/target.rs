@@ -80,6 +80,23 @@ impl<'a> CheckedTarget<'a> {
         }
     }
 
+    /// Refuses a column that its output does not have; `n_columns` returns how many an output has,
+    /// if that is known.
+    pub(super) fn check_column(
+        &self,
+        graph: &Graph,
+        n_columns: impl Fn(usize) -> Option<usize>,
+    ) -> Result<(), GradientProblem> {
+        let CheckedTarget::Column { output, column } = *self else { return Ok(()) };
+        match n_columns(output) {
+            Some(n_columns) if column >= n_columns => {
+                let output = graph.outputs[output].name.clone();
+                Err(GradientProblem::Column { output, column, n_columns })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the cotangent of a group's output of `shape`, if the output counts.
     pub(super) fn cotangent(
         &self,

@@ -173,7 +173,7 @@ impl ScoreHistograms {
         options: &FillOptions,
     ) -> Result<(), Error> {
         let order = self.order(events.variations)?;
-        let pass = Pass::new(encoder, self, events, options)?;
+        let pass = Pass::new(encoder, self, scratches, events, options)?;
         let n_bins = self.edges.len() - 1;
         let mut sums = vec![empty(n_bins); 1 + events.variations.len()];
         pass.fill(threads, scratches, &mut sums)?;

@@ -11,7 +11,7 @@ use crate::encoder::batch::{Group, ScratchPool, groups};
 use crate::encoder::events::CheckedEvents;
 use crate::encoder::ragged::EncoderEvents;
 use crate::encoder::{Encoder, EncoderInput, RaggedInput};
-use crate::error::{Error, HistogramProblem};
+use crate::error::{Error, HistogramProblem, InputProblem};
 
 /// Events that fit the model, and what is filled of them.
 pub(super) struct Pass<'a> {
@@ -55,6 +55,7 @@ impl<'a> Pass<'a> {
     pub(super) fn new(
         encoder: &'a Encoder,
         histograms: &'a ScoreHistograms,
+        scratches: &ScratchPool,
         events: &WeightedEvents<'a>,
         options: &'a FillOptions,
     ) -> Result<Pass<'a>, Error> {
@@ -65,6 +66,11 @@ impl<'a> Pass<'a> {
         let port = score.port(encoder);
         if checked.particle_axis(port).is_some() {
             return Err(HistogramProblem::OutputOfParticles { output: port.name.clone() }.into());
+        }
+        checked.check_mask(&options.encode)?;
+        // Before anything is computed, and also if there are no events.
+        if let Some(n_columns) = encoder.n_columns(scratches, &checked, &checked.first_group(), score.output) {
+            score.check_columns(&port.name, n_columns)?;
         }
         let n_events = checked.n_events;
         drop(checked);
@@ -159,7 +165,7 @@ impl<'a> Pass<'a> {
         let mut scratch = scratches.take();
         let outputs = self.encoder.encode_group(&mut scratch, events, group);
         scratches.give_back(scratch);
-        let scores = self.score.of(&outputs?, group.events.len())?;
+        let scores = self.score.of(&outputs.map_err(|error| placed(error, first))?, group.events.len())?;
         let place = |(&event, score): (&usize, f64)| match score {
             score if score.is_nan() => Err(HistogramProblem::Score { event: first + event }.into()),
             score => Ok(place_of(self.edges, score) as u32),
@@ -224,7 +230,9 @@ impl<'a> InputSet<'a> {
 
     /// Refuses inputs that do not fit the model, each other, or the `n_events` nominal events.
     fn check(&self, encoder: &Encoder, options: &FillOptions, n_events: usize) -> Result<(), Error> {
-        let found = CheckedEvents::new(&encoder.graph, self.events(), &options.encode)?.n_events;
+        let checked = CheckedEvents::new(&encoder.graph, self.events(), &options.encode)?;
+        checked.check_mask(&options.encode)?;
+        let found = checked.n_events;
         if found != n_events {
             return Err(HistogramProblem::Events { found, expected: n_events }.into());
         }
@@ -255,6 +263,14 @@ impl<'a> InputSet<'a> {
             self.ragged.iter().map(|input| RaggedInput { offsets: input.offsets.part(chunk.clone()), ..*input });
         InputSet { variation: self.variation, dense: dense.collect(), ragged: ragged.collect() }
     }
+}
+
+/// Returns an error of a chunk's events with the number that an event has among all.
+fn placed(mut error: Error, first: usize) -> Error {
+    if let Error::EncoderInput { problem: InputProblem::Index { event: Some(event), .. }, .. } = &mut error {
+        *event += first;
+    }
+    error
 }
 
 /// Refuses weights that are not those of `n_events`, or that cannot be added.
@@ -304,8 +320,8 @@ mod tests {
         let histograms = ScoreHistograms::new(&[-9.0, 9.0], Score::default(), Flow::Drop).expect("edges");
         let inputs = EncoderEvents { dense: &x, ragged: &[] };
         let events = WeightedEvents { inputs, weights, variations: &variations };
-        let options = FillOptions::default();
-        let pass = Pass::new(&encoder, &histograms, &events, &options).expect("events that fit");
+        let (options, scratches) = (FillOptions::default(), ScratchPool::new());
+        let pass = Pass::new(&encoder, &histograms, &scratches, &events, &options).expect("events that fit");
         assert_eq!(pass.histograms.iter().map(|filling| filling.input_set).collect::<Vec<_>>(), [0, 0, 1, 2]);
         assert_eq!(pass.input_sets.len(), 3);
         // Nor do events whose weight is 0.

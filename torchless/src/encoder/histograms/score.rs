@@ -57,7 +57,7 @@ impl ScoreTransform {
 pub(super) struct CheckedScore<'a> {
     score: &'a Score,
     /// The output's place among those of the model.
-    output: usize,
+    pub(super) output: usize,
     largest_column: usize,
 }
 
@@ -92,6 +92,14 @@ impl<'a> CheckedScore<'a> {
         &encoder.graph.outputs[self.output]
     }
 
+    /// Refuses an output of `n_columns` numbers of an event that does not have a column.
+    pub(super) fn check_columns(&self, name: &str, n_columns: usize) -> Result<(), HistogramProblem> {
+        if self.largest_column < n_columns {
+            return Ok(());
+        }
+        Err(HistogramProblem::Column { output: name.to_owned(), column: self.largest_column, n_columns })
+    }
+
     /// Returns the scores of `n_events` events of the model's outputs.
     pub(super) fn of(&self, outputs: &[EncoderOutput], n_events: usize) -> Result<Vec<f64>, Error> {
         let output = &outputs[self.output];
@@ -101,10 +109,7 @@ impl<'a> CheckedScore<'a> {
             return Err(Error::EncoderInput { name, problem: InputProblem::Events { found, expected } });
         }
         let n_columns = output.shape.iter().skip(1).product();
-        if self.largest_column >= n_columns {
-            let (output, column) = (output.name.clone(), self.largest_column);
-            return Err(HistogramProblem::Column { output, column, n_columns }.into());
-        }
+        self.check_columns(&output.name, n_columns)?;
         Ok(match &output.values {
             OutputValues::F32(values) => self.of_rows(values, n_columns, f64::from),
             OutputValues::F64(values) => self.of_rows(values, n_columns, |value| value),

@@ -119,7 +119,28 @@ impl KernelScratch {
 
 /// An index that is out of range: the only thing that can go wrong in a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct OutOfRange;
+pub(super) struct OutOfRange {
+    /// Where the index lies in the memory of the indices.
+    pub(super) place: usize,
+    pub(super) index: i64,
+    /// How many there are to choose from.
+    pub(super) size: usize,
+}
+
+impl Kernel {
+    /// Returns which argument has the indices, of a kernel that can go wrong.
+    pub(super) fn indices_argument(&self) -> usize {
+        if matches!(self, Kernel::TableRows { .. }) { 0 } else { 1 }
+    }
+
+    /// Returns whether every element of the output is made of the same element of the arguments.
+    pub(super) fn is_elementwise(&self) -> bool {
+        matches!(
+            self,
+            Kernel::Binary(_) | Kernel::Unary(_) | Kernel::Convert { .. } | Kernel::Clip { .. } | Kernel::Where
+        )
+    }
+}
 
 type Pair<'a, T> = (&'a [T], &'a View);
 
@@ -203,8 +224,7 @@ pub(super) fn run(
         }
         Kernel::Gather { axis } => {
             let (indices, rest) = (args[1].int(), &args[..1]);
-            return by_class!(out, rest, length, |pairs, to| movement::gather(pairs[0], indices, *axis, to))
-                .ok_or(OutOfRange);
+            return by_class!(out, rest, length, |pairs, to| movement::gather(pairs[0], indices, *axis, to));
         }
         Kernel::TableRows { table } => {
             if let Data::F32(out) = out {
@@ -337,12 +357,11 @@ fn triangle<T: Copy + Default>((values, view): Pair<'_, T>, is_upper: bool, diag
 /// Moves elements that tuples of indices name.
 fn points(kernel: &Kernel, args: &[Arg<'_>], out: &mut Data, out_view: &View) -> Result<(), OutOfRange> {
     let length = out_view.len();
-    let named =
-        |indices: Arg<'_>, shape: &[usize]| movement::points(indices.int().0, indices.view, shape).ok_or(OutOfRange);
+    let named = |indices: Arg<'_>, shape: &[usize]| movement::points(indices.int().0, indices.view, shape);
     let (points, inner): (Arc<[usize]>, usize) = match kernel {
         Kernel::GatherElements { axis } => {
             let found = movement::element_points(args[1].int().0, args[1].view, *axis, &args[0].view.shape);
-            (found.ok_or(OutOfRange)?.into(), 1)
+            (found?.into(), 1)
         }
         Kernel::GatherNd { shape, inner } => (named(args[1], shape)?.into(), *inner),
         Kernel::Scatter { points, inner } => (Arc::clone(points), *inner),

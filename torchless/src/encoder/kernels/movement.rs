@@ -1,5 +1,6 @@
 //! Elements that are moved and not changed: copies, gathers, scatters, running sums.
 
+use super::OutOfRange;
 use super::elementwise::{Runs, map1};
 use super::rows::Reducible;
 use crate::encoder::tensor::View;
@@ -25,6 +26,11 @@ pub(in crate::encoder) fn index(index: i64, size: usize) -> Option<usize> {
     usize::try_from(from_start).ok().filter(|&index| index < size)
 }
 
+/// Returns the index that lies at `place`, which may count from the end.
+pub(in crate::encoder) fn named_index(indices: &[i64], place: usize, size: usize) -> Result<usize, OutOfRange> {
+    index(indices[place], size).ok_or(OutOfRange { place, index: indices[place], size })
+}
+
 /// Slices of a tensor along an axis, by their indices.
 pub(in crate::encoder) struct GatheredSlices {
     /// Where each slice begins, from the beginning of its line.
@@ -36,18 +42,22 @@ pub(in crate::encoder) struct GatheredSlices {
 }
 
 impl GatheredSlices {
-    /// Finds the slices of `view` along `axis` that `indices` name; nothing if there is none of a
-    /// name.
-    pub(in crate::encoder) fn of(view: &View, axis: usize, indices: &[i64], indices_view: &View) -> Option<Self> {
+    /// Finds the slices of `view` along `axis` that `indices` name.
+    pub(in crate::encoder) fn of(
+        view: &View,
+        axis: usize,
+        indices: &[i64],
+        indices_view: &View,
+    ) -> Result<Self, OutOfRange> {
         let part = |range: std::ops::Range<usize>, offset| View {
             shape: view.shape[range.clone()].to_vec(),
             strides: view.strides[range].to_vec(),
             offset,
         };
         let (size, stride) = (view.shape[axis], view.strides[axis]);
-        let place = |at: usize| index(indices[at], size).map(|index| index as isize * stride);
-        let places = indices_view.places().map(place).collect::<Option<Vec<isize>>>()?;
-        Some(Self { places, lines: part(0..axis, view.offset), slice: part(axis + 1..view.shape.len(), 0) })
+        let place = |at: usize| named_index(indices, at, size).map(|index| index as isize * stride);
+        let places = indices_view.places().map(place).collect::<Result<Vec<isize>, _>>()?;
+        Ok(Self { places, lines: part(0..axis, view.offset), slice: part(axis + 1..view.shape.len(), 0) })
     }
 
     /// Returns how many elements a slice has.
@@ -66,13 +76,13 @@ impl GatheredSlices {
     }
 }
 
-/// Copies the slices along `axis` that `indices` name. Returns nothing if there is none of a name.
+/// Copies the slices along `axis` that `indices` name.
 pub(super) fn gather<T: Copy>(
     (values, view): (&[T], &View),
     (indices, indices_view): (&[i64], &View),
     axis: usize,
     out: &mut [T],
-) -> Option<()> {
+) -> Result<(), OutOfRange> {
     let slices = GatheredSlices::of(view, axis, indices, indices_view)?;
     let length = slices.slice_len();
     for (start, to) in slices.starts().zip(out.chunks_exact_mut(length.max(1))) {
@@ -81,36 +91,39 @@ pub(super) fn gather<T: Copy>(
             _ => map1(values, &slices.slice(start), to, |x| x),
         }
     }
-    Some(())
+    Ok(())
 }
 
-/// Returns where tuples of indices point to in a tensor of `shape`, in elements.
-pub(in crate::encoder) fn points(indices: &[i64], view: &View, shape: &[usize]) -> Option<Vec<usize>> {
-    let width = *view.shape.last()?;
+/// Returns where tuples of indices, at most as wide as `shape` has axes, point to in a tensor of
+/// `shape`, in elements.
+pub(in crate::encoder) fn points(indices: &[i64], view: &View, shape: &[usize]) -> Result<Vec<usize>, OutOfRange> {
+    let width = view.shape.last().copied().unwrap_or(0).max(1);
     let strides = View::contiguous(shape).strides;
-    if width == 0 || width > shape.len() {
-        return None;
-    }
     let mut points = Vec::with_capacity(view.len() / width);
     let mut places = view.places();
     while let Some(first) = places.next() {
-        let mut point = index(indices[first], shape[0])? * strides[0] as usize;
-        for axis in 1..width {
-            point += index(indices[places.next()?], shape[axis])? * strides[axis] as usize;
+        let mut point = named_index(indices, first, shape[0])? * strides[0] as usize;
+        for (axis, place) in (1..width).zip(places.by_ref()) {
+            point += named_index(indices, place, shape[axis])? * strides[axis] as usize;
         }
         points.push(point);
     }
-    Some(points)
+    Ok(points)
 }
 
 /// Returns where the elements that `indices` name along `axis` are, in elements of a tensor of
 /// `shape`.
-pub(super) fn element_points(indices: &[i64], view: &View, axis: usize, shape: &[usize]) -> Option<Vec<usize>> {
+pub(super) fn element_points(
+    indices: &[i64],
+    view: &View,
+    axis: usize,
+    shape: &[usize],
+) -> Result<Vec<usize>, OutOfRange> {
     let strides = View::contiguous(shape).strides;
     let mut at = vec![0_usize; shape.len()];
     let mut points = Vec::with_capacity(view.len());
     for place in view.places() {
-        let named = index(indices[place], shape[axis])?;
+        let named = named_index(indices, place, shape[axis])?;
         let along = |dimension: usize| if dimension == axis { named } else { at[dimension] };
         points.push((0..shape.len()).map(|dimension| along(dimension) * strides[dimension] as usize).sum());
         for dimension in (0..shape.len()).rev() {
@@ -121,7 +134,7 @@ pub(super) fn element_points(indices: &[i64], view: &View, axis: usize, shape: &
             at[dimension] = 0;
         }
     }
-    Some(points)
+    Ok(points)
 }
 
 /// Writes running sums along the middle axis of (outer, length, inner).

@@ -42,7 +42,7 @@ impl Table {
         let (indices, view) = indices.int();
         let mut row = vec![0.0; self.stored.columns()];
         for (place, out) in view.places().zip(out.chunks_exact_mut(self.columns)) {
-            let index = movement::index(indices[place], self.stored.rows()).ok_or(OutOfRange)?;
+            let index = movement::named_index(indices, place, self.stored.rows())?;
             self.stored.row(index, &mut row);
             out.copy_from_slice(&row[..self.columns]);
         }

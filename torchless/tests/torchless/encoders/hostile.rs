@@ -55,7 +55,7 @@ impl Message {
         self.bytes(field, text.as_bytes())
     }
 
-    fn message(self, field: u64, message: &Message) -> Message {
+    pub(super) fn message(self, field: u64, message: &Message) -> Message {
         self.bytes(field, &message.0)
     }
 }
@@ -65,7 +65,12 @@ pub(super) fn node(operator: &str, inputs: &[&str], output: &str) -> Message {
     node.text(2, output).text(3, "the node").text(4, operator)
 }
 
-fn ints(name: &str, values: &[i64]) -> Message {
+pub(super) fn floats(name: &str, values: &[f32]) -> Message {
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    Message::default().int(1, values.len() as i64).int(2, 1).text(8, name).bytes(9, &bytes)
+}
+
+pub(super) fn ints(name: &str, values: &[i64]) -> Message {
     let tensor = Message::default().int(1, values.len() as i64).int(2, 7).text(8, name);
     values.iter().fold(tensor, |tensor, &value| tensor.int(7, value))
 }

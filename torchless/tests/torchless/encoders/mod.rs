@@ -8,4 +8,5 @@ mod models;
 mod node_tests;
 mod npz;
 mod ragged;
+mod refusals;
 mod storage;

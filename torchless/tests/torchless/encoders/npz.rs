@@ -83,3 +83,29 @@ fn array(bytes: &[u8]) -> Array {
     };
     Array { shape, numbers }
 }
+
+/// Writes an archive of arrays.
+pub(super) fn write(path: &Path, arrays: &[(String, Array)]) {
+    let mut archive = zip::ZipWriter::new(std::fs::File::create(path).expect("a file"));
+    for (name, array) in arrays {
+        let (descr, bytes): (&str, Vec<u8>) = match &array.numbers {
+            Numbers::F32(values) => ("<f4", values.iter().flat_map(|value| value.to_le_bytes()).collect()),
+            Numbers::F64(values) => ("<f8", values.iter().flat_map(|value| value.to_le_bytes()).collect()),
+            Numbers::I64(values) => ("<i8", values.iter().flat_map(|value| value.to_le_bytes()).collect()),
+            Numbers::Bool(values) => ("|b1", values.iter().map(|value| u8::from(*value)).collect()),
+        };
+        let shape: String = array.shape.iter().map(|size| format!("{size},")).collect();
+        archive.start_file(format!("{name}.npy"), zip::write::SimpleFileOptions::default()).expect("an archive");
+        std::io::Write::write_all(&mut archive, &npy(descr, &shape, &bytes)).expect("an archive");
+    }
+    archive.finish().expect("an archive");
+}
+
+/// Returns an array in NumPy's format.
+pub(super) fn npy(descr: &str, shape: &str, numbers: &[u8]) -> Vec<u8> {
+    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}\n");
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend([header.as_bytes(), numbers].concat());
+    bytes
+}

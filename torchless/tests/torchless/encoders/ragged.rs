@@ -8,7 +8,7 @@ use torchless::encoder::{
 };
 
 use super::models::folder;
-use super::npz::{Array, Numbers, read};
+use super::npz::{Array, Numbers, npy, read};
 use crate::random_model::fresh_folder;
 use crate::support::program;
 
@@ -250,15 +250,6 @@ fn sequences_without_a_mask_are_computed_by_length() {
         })
         .collect();
     assert_eq!(single, together);
-}
-
-/// Returns an array in NumPy's format.
-fn npy(descr: &str, shape: &str, numbers: &[u8]) -> Vec<u8> {
-    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}\n");
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((header.len() as u16).to_le_bytes());
-    bytes.extend([header.as_bytes(), numbers].concat());
-    bytes
 }
 
 #[test]

@@ -48,12 +48,12 @@ pub(in crate::encoder) struct Tools<'a> {
 pub(in crate::encoder) enum NoGradient {
     /// The derivative is not computed.
     Unknown,
-    OutOfRange,
+    OutOfRange(OutOfRange),
 }
 
 impl From<OutOfRange> for NoGradient {
-    fn from(_: OutOfRange) -> NoGradient {
-        NoGradient::OutOfRange
+    fn from(found: OutOfRange) -> NoGradient {
+        NoGradient::OutOfRange(found)
     }
 }
 

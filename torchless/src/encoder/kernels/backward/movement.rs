@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{ComputedStep, NoGradient, Real, add_each};
+use crate::encoder::kernels::Kernel;
 use crate::encoder::kernels::elementwise::{Runs, at};
 use crate::encoder::kernels::movement::{GatheredSlices, element_points, points as named};
-use crate::encoder::kernels::{Kernel, OutOfRange};
 use crate::encoder::tensor::View;
 
 /// Adds the gradient of one of several inputs side by side, which is at `part`.
@@ -22,7 +22,7 @@ pub(super) fn gather<T: Real>(
     (to, view): (&mut [T], &View),
     gradient: &[T],
 ) -> Result<(), NoGradient> {
-    let slices = GatheredSlices::of(view, axis, indices, indices_view).ok_or(OutOfRange)?;
+    let slices = GatheredSlices::of(view, axis, indices, indices_view)?;
     let length = slices.slice_len();
     for (start, from) in slices.starts().zip(gradient.chunks_exact(length.max(1))) {
         match length {
@@ -41,11 +41,9 @@ pub(super) fn points<T: Real>(
     gradient: &[T],
 ) -> Result<(), NoGradient> {
     let (view, indices) = (step.args[input].view, step.args[1].int());
-    let of_tuples = |shape: &[usize]| named(indices.0, indices.1, shape).ok_or(OutOfRange);
+    let of_tuples = |shape: &[usize]| named(indices.0, indices.1, shape);
     let (points, inner): (Arc<[usize]>, usize) = match step.kernel {
-        Kernel::GatherElements { axis } => {
-            (element_points(indices.0, indices.1, *axis, &view.shape).ok_or(OutOfRange)?.into(), 1)
-        }
+        Kernel::GatherElements { axis } => (element_points(indices.0, indices.1, *axis, &view.shape)?.into(), 1),
         Kernel::GatherNd { shape, inner } => (of_tuples(shape)?.into(), *inner),
         Kernel::Scatter { points, inner } => (Arc::clone(points), *inner),
         Kernel::ScatterNd { inner } => (of_tuples(&step.out_view.shape)?.into(), *inner),
