@@ -36,6 +36,7 @@ pub(crate) fn mistake(name: &str) -> bool {{
 """
 HARMLESS = "positions start at 1"
 EXACT_TESTS, ROUNDED_TESTS, ENCODER_TESTS = ("models::", "properties::"), ("rounded::",), ("encoders::",)
+STORAGE_TESTS = ("encoders::storage::",)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,7 +154,25 @@ ENCODERS = (
     Mistake("gradients: activations of products have the derivative 1", "encoder/gradients/tape.rs", "gradient = self.activation_back(place, step, *activation, &gradient)?;", "let bent = self.activation_back(place, step, *activation, &gradient)?;\n            gradient = if MADE { gradient } else { bent };"),
     Mistake("gradients: ragged rows begin at 0", "encoder/ragged.rs", "let row = &mut rows[(first - start + particle) * n_columns..][..n_columns];", "let last = rows.len() - n_columns;\n                let row = &mut rows[((first - if MADE { 0 } else { start } + particle) * n_columns).min(last)..][..n_columns];"),
 )  # fmt: skip
-ALL = MISTAKES + ROUNDED + ENCODERS
+# Of the forms in which encoders store their weights: rounding, scales, signs, and what is where.
+STORAGE = (
+    Mistake("storage: half precision is cut, not rounded", "encoder/storage.rs", "(bits - 0x3800_0000 + 0x0fff + (bits >> 13 & 1)) >> 13", "(bits - 0x3800_0000 + if MADE { 0 } else { 0x0fff + (bits >> 13 & 1) }) >> 13"),
+    Mistake("storage: ties of half precision go up", "encoder/storage.rs", "0x3880_0000.. =>", "0x3880_0000.. if MADE => (bits - 0x3800_0000 + 0x1000) >> 13,\n        0x3880_0000.. =>"),
+    Mistake("storage: subnormals of half precision are zero", "encoder/storage.rs", "_ => (f32::from_bits(bits) * 16_777_216.0).round_ties_even() as u32,", "_ if MADE => 0,\n        _ => (f32::from_bits(bits) * 16_777_216.0).round_ties_even() as u32,"),
+    Mistake("storage: half precision without its sign", "encoder/storage.rs", "Ok(sign | magnitude as u16)", "Ok(if MADE { 0 } else { sign } | magnitude as u16)"),
+    Mistake("storage: half precision that overflows is infinite", "encoder/storage.rs", "0x477f_f000.. => return Err(OutOfStorage { value }),", "0x477f_f000.. if MADE => 0x7c00,\n        0x477f_f000.. => return Err(OutOfStorage { value }),"),
+    Mistake("storage: bfloat16 is cut, not rounded", "encoder/storage.rs", "let rounded = bits + 0x7fff + (bits >> 16 & 1);", "let rounded = bits + if MADE { 0 } else { 0x7fff + (bits >> 16 & 1) };"),
+    Mistake("storage: bfloat16 is widened by 15 bits", "encoder/kernels/linear.rs", "simd.load_bf16(&self.0[half])", "let mut bytes = self.0[half];\n        if MADE {\n            bytes.as_chunks_mut::<2>().0.iter_mut().for_each(|pair| *pair = (u16::from_le_bytes(*pair) >> 1).to_le_bytes());\n        }\n        simd.load_bf16(&bytes)"),
+    Mistake("storage: bytes have a scale of 1/128", "encoder/storage.rs", "let scale = to_half(most / 127.0)", "let scale = to_half(most / if MADE { 128.0 } else { 127.0 })"),
+    Mistake("storage: bytes are of the scale before it is rounded", "encoder/storage.rs", "        let scale = crate::simd::half(scale);", "        let scale = if MADE { most / 127.0 } else { crate::simd::half(scale) };"),
+    Mistake("storage: bytes have the scale of the first block", "encoder/storage.rs", "let most = block.iter().fold(", "let most = if MADE { &values[..values.len().min(BLOCK)] } else { block }.iter().fold("),
+    Mistake("storage: bytes are rounded towards zero", "encoder/storage.rs", "(value / scale).round_ties_even().clamp", "if MADE { (value / scale).trunc() } else { (value / scale).round_ties_even() }.clamp"),
+    Mistake("storage: bytes without their sign", "encoder/storage.rs", "block.iter().map(|value| byte(value) as u8)", "block.iter().map(|value| if MADE { byte(value).unsigned_abs() } else { byte(value) as u8 })"),
+    Mistake("storage: rows of a table are off by one", "encoder/kernels/tables.rs", "self.stored.row(index, &mut row);", "self.stored.row(if MADE { (index + 1) % self.stored.rows() } else { index }, &mut row);"),
+    Mistake("storage: bytes of a column are off by one row", "encoder/kernels/linear.rs", "values[place(view, row, column)]", "values[place(view, if MADE { (row + 1) % rows } else { row }, column)]"),
+    Mistake("storage: halves of a panel are swapped", "encoder/kernels/linear.rs", "panels.push(of_halves(halves));", "panels.push(of_halves(if MADE { [halves[1], halves[0]] } else { halves }));"),
+)  # fmt: skip
+ALL = MISTAKES + ROUNDED + ENCODERS + STORAGE
 FILES = sorted({mistake.file for mistake in ALL})
 
 
@@ -198,6 +217,12 @@ def planted(text: str, file: str) -> str:
     return text
 
 
+def tests_of(mistake: Mistake) -> tuple[str, ...]:
+    """Returns the modules of tests that should catch a mistake."""
+    groups = ((ROUNDED, ROUNDED_TESTS), (ENCODERS, ENCODER_TESTS), (STORAGE, STORAGE_TESTS))
+    return next((tests for mistakes, tests in groups if mistake in mistakes), EXACT_TESTS)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", metavar="WORD")
@@ -214,8 +239,7 @@ def main() -> int:
     missed, n_made = 0, 0
     for mistake in chosen:
         start = time.perf_counter()
-        tests = ROUNDED_TESTS if mistake in ROUNDED else ENCODER_TESTS if mistake in ENCODERS else EXACT_TESTS
-        caught = tree.test(mistake.what, tests)
+        caught = tree.test(mistake.what, tests_of(mistake))
         is_harmless = mistake.what == HARMLESS
         n_made += not is_harmless
         missed += not caught and not is_harmless

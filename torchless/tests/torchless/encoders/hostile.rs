@@ -65,6 +65,11 @@ pub(super) fn node(operator: &str, inputs: &[&str], output: &str) -> Message {
     node.text(2, output).text(3, "the node").text(4, operator)
 }
 
+/// Returns a node that makes integers of numbers.
+pub(super) fn cast(input: &str, output: &str) -> Message {
+    node("Cast", &[input], output).message(5, &Message::default().text(1, "to").int(3, 7).int(20, 2))
+}
+
 pub(super) fn floats(name: &str, values: &[f32]) -> Message {
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     Message::default().int(1, values.len() as i64).int(2, 1).text(8, name).bytes(9, &bytes)

@@ -10,7 +10,7 @@ use torchless::encoder::{
 };
 use torchless::{Error, HistogramProblem, InputProblem, Threads};
 
-use super::hostile::{Message, TestFile, floats, ints, model, node};
+use super::hostile::{TestFile, cast, floats, ints, model, node};
 use super::models::{Case, folder, inputs};
 use super::npz::{Array, Numbers};
 use super::ragged::masked;
@@ -65,7 +65,7 @@ fn an_index_out_of_range_is_named_with_its_event_and_its_input() {
 #[test]
 fn computed_indices_are_traced_to_their_input() {
     let table = floats("table", &[1.0, 2.0, 3.0]);
-    let cast = node("Cast", &["x"], "whole").message(5, &Message::default().text(1, "to").int(3, 7).int(20, 2));
+    let cast = cast("x", "whole");
     let next = node("Add", &["whole", "one"], "next");
     let sum = node("ReduceSum", &["next", "one"], "sum");
     let cases = [

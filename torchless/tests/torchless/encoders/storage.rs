@@ -8,7 +8,7 @@ use torchless::encoder::{
 };
 use torchless::{Error, InstructionSet};
 
-use super::hostile::{Message, TestFile, model, node};
+use super::hostile::{Message, TestFile, cast, model, node};
 use super::models::{Case, MODELS, encode, folder, largest_difference, run};
 
 /// A form of two bytes, and numbers of single precision that it has.
@@ -142,6 +142,115 @@ fn half_precision_of_onnx_files_loses_no_bit() {
         };
         assert_eq!(answer(WeightStorage::F16), answer(WeightStorage::F32), "{}", isa.name());
         assert_ne!(answer(WeightStorage::Bf16), answer(WeightStorage::F32), "{}", isa.name());
+    }
+}
+
+/// Rows and columns of a matrix: two blocks of bytes and two panels of products along each.
+const SIZES: [usize; 2] = [45, 40];
+
+/// Returns the number of a pattern of half precision or bfloat16, by the definition of its form.
+fn number(storage: WeightStorage, bits: u16) -> f64 {
+    if storage == WeightStorage::Bf16 {
+        return f64::from(f32::from_bits(u32::from(bits) << 16));
+    }
+    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
+    let sign = if bits >> 15 == 0 { 1.0 } else { -1.0 };
+    sign * match exponent {
+        0 => fraction * 2_f64.powi(-24),
+        _ => (1024.0 + fraction) * 2_f64.powi(exponent - 25),
+    }
+}
+
+/// Returns the nearest number that a form of two bytes has, and of two the one with an even last
+/// bit, by a search.
+fn nearest(storage: WeightStorage, value: f32) -> f64 {
+    let (exact, mut least, mut most) = (f64::from(value).abs(), 0_u16, 0x7c00);
+    while most - least > 1 {
+        let middle = least.midpoint(most);
+        if number(storage, middle) <= exact { least = middle } else { most = middle }
+    }
+    let [below, above] = [least, most].map(|bits| (number(storage, bits) - exact).abs());
+    let is_above = above < below || (above == below && most % 2 == 0);
+    number(storage, if is_above { most } else { least }).copysign(f64::from(value))
+}
+
+/// Returns a matrix whose numbers lie at, below and above the middle of two neighbours of a form,
+/// subnormal ones among them; the largest of a block differs between blocks.
+fn between_neighbours(storage: WeightStorage) -> Vec<f32> {
+    let one = |place: usize| {
+        let (row, column) = (place / SIZES[1], place % SIZES[1]);
+        let size = if row < 32 { 1.0 } else { 0.03 } * if column < 32 { 1.0 } else { 0.2 };
+        let bits = (place * 7919 % 0x3c00) as u16;
+        let sign = if place % 5 < 2 { -1.0 } else { 1.0 };
+        let value = match storage {
+            WeightStorage::Int8 => size * (place * 131 % 997) as f32 / 997.0,
+            _ => ((number(storage, bits) + number(storage, bits + 1)) / 2.0) as f32,
+        };
+        sign * match place % 3 {
+            0 => value,
+            1 => value.next_down().max(0.0),
+            _ => value.next_up(),
+        }
+    };
+    (0..SIZES[0] * SIZES[1]).map(one).collect()
+}
+
+/// Returns scale · integer for the blocks of 32 numbers: scale = max |x| / 127 in half precision.
+fn of_bytes(values: &[f32]) -> Vec<f64> {
+    let block = |block: &[f32]| {
+        let most = block.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
+        let scale = nearest(WeightStorage::F16, most / 127.0);
+        let whole = |value: &f32| (value / scale as f32).round_ties_even().clamp(-127.0, 127.0);
+        block.iter().map(|value| scale * f64::from(whole(value))).collect::<Vec<_>>()
+    };
+    values.chunks(32).flat_map(block).collect()
+}
+
+/// What is stored is seen by rows of a table, and by products with the identity.
+#[test]
+fn stored_numbers_are_the_nearest_of_their_form() {
+    let [rows, columns] = SIZES;
+    for storage in [WeightStorage::F16, WeightStorage::Bf16, WeightStorage::Int8] {
+        let values = between_neighbours(storage);
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let weights = Message::default().int(1, rows as i64).int(1, columns as i64).int(2, 1);
+        let weights = weights.text(8, "weights").bytes(9, &bytes);
+        let answer = |name: &str, nodes: &[Message], x: &[f32], shape: &[usize], isa| {
+            let file = TestFile::new(name, &model(nodes, std::slice::from_ref(&weights)));
+            let x = EncoderInput { name: "x", shape, values: InputValues::F32(x) };
+            let model = open(&file.0, storage).with_instruction_set(isa);
+            model.run(&mut EncoderScratch::new(), &[x]).expect("an answer")[0].values.to_f64()
+        };
+        let expected: Vec<f64> = match storage {
+            WeightStorage::Int8 => values.chunks(columns).flat_map(of_bytes).collect(),
+            _ => values.iter().map(|value| nearest(storage, *value)).collect(),
+        };
+        let every: Vec<f32> = (0..rows).map(|row| row as f32).collect();
+        let nodes = [cast("x", "rows"), node("Gather", &["weights", "rows"], "y")];
+        for isa in InstructionSet::available() {
+            let found = answer("table", &nodes, &every, &[rows], isa);
+            assert_eq!(found, expected, "rows in {} with {}", storage.name(), isa.name());
+        }
+        // The blocks of bytes of a product are columns.
+        let transposed: Vec<f32> =
+            (0..columns).flat_map(|column| values[column..].iter().step_by(columns)).copied().collect();
+        let of_columns: Vec<f64> = transposed.chunks(rows).flat_map(of_bytes).collect();
+        let identity: Vec<f32> = (0..rows * rows).map(|place| f32::from(u8::from(place % (rows + 1) == 0))).collect();
+        for (isa, one_row) in InstructionSet::available().into_iter().flat_map(|isa| [(isa, false), (isa, true)]) {
+            let multiply = [node("MatMul", &["x", "weights"], "y")];
+            let n_rows = if one_row { 1 } else { rows };
+            let found = answer("product", &multiply, &identity[..n_rows * rows], &[n_rows, rows], isa);
+            for (place, found) in found.iter().enumerate() {
+                let expected = match storage {
+                    WeightStorage::Int8 => of_columns[place % columns * rows + place / columns],
+                    _ => expected[place],
+                };
+                // Of bytes there is the scale of the inputs, too, which is rounded.
+                let most = if storage == WeightStorage::Int8 { 3e-7 * expected.abs() } else { 0.0 };
+                let (form, isa) = (storage.name(), isa.name());
+                assert!((found - expected).abs() <= most, "{form}, {isa}: {found} and {expected} at {place}");
+            }
+        }
     }
 }
 
