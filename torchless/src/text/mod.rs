@@ -4,6 +4,8 @@ pub mod chat;
 mod chat_blocks;
 mod chat_limits;
 pub mod generate;
+mod percent;
+mod python;
 pub mod sampling;
 pub mod score;
 mod tokenizer;

@@ -86,6 +86,18 @@ fn one_operation_cannot_make_or_read_much() {
         "{{ '%999999999999d'|format(1) }}",
         "{{ '{:999999999999}'.format(1) }}",
         "{% set n = 999999999999 %}{{ '%*d'|format(n, 1) }}",
+        "{{ '%1000000000d' % 1 }}",
+        "{{ '%1000000000s' % 'a' }}",
+        "{{ '%.1000000000d' % 1 }}",
+        "{{ '%.1000000000f' % 1.5 }}",
+        "{{ '%.1000000000e|%.99999999999999999999g' % (1.5, 1.5) }}",
+        "{{ '%*d' % (1000000000, 1) }}",
+        "{{ '%.*f' % (1000000000, 1) }}",
+        "{% set f = '%9999999d' %}{{ (f * 9) % (1, 2, 3, 4, 5, 6, 7, 8, 9) }}",
+        "{% set n = 999999 %}{% for i in range(999) %}{{ '%999999d' % i }}{% endfor %}",
+        "{% set n = 999999 %}{% set l = ['\\x01' * n] %}{% for i in range(99) %}{{ l }}{% endfor %}",
+        "{% set n = 9999999 %}{% set s = 'a' * n %}{% for i in range(99) %}{% if '%s' % s %}{% endif %}{% endfor %}",
+        "{% set n = 9999999 %}{% set s = 'a' * n %}{% for i in range(99) %}{% if '%.1s' % s %}{% endif %}{% endfor %}",
         "{% set n = 99999 %}{{ (['a' * n] * n)|sum }}",
         "{% set n = 99999 %}{{ range(n)|map('replace', '1', 'x' * n)|list }}",
         "{% set n = 99999 %}{{ (('ab' * n * 20)|list)|length }}",
@@ -156,7 +168,7 @@ fn templates_of_models_work_as_before() {
             "{%- set ns = namespace(last=-1, seen=[]) -%}{%- for m in messages[::-1] -%}{%- set i = (messages|length - 1) - loop.index0 -%}\
              {%- if m.role == 'user' and ns.last == -1 -%}{%- set ns.last = i -%}{%- endif -%}{%- set ns.seen = ns.seen + [m.role] -%}\
              {%- endfor -%}{{ ns.last }} {{ ns.seen }}",
-            "1 [\"user\", \"system\"]",
+            "1 ['user', 'system']",
         ),
         (
             "{%- macro turn(m, open='<|', close='|>') -%}{{ open ~ m['role'] ~ close }}{{ m['content']|trim }}{%- endmacro -%}\
@@ -180,7 +192,7 @@ fn templates_of_models_work_as_before() {
              {{ tool|tojson }} {{ messages|selectattr('role', 'equalto', 'user')|map(attribute='content')|list|first }}\
              {{ ['a', 'b']|map('upper')|join('-') }} {{ '-' * 4 }} {{ [1, 2]|sum }} {{ {'b': 1, 'a': 2}|dictsort }}",
             "x: number | null;{\"name\": \"f\", \"parameters\": {\"properties\": {\"x\": {\"type\": [\"number\", \"null\"]}}}} hi\
-             A-B ---- 3 [[\"a\", 2], [\"b\", 1]]",
+             A-B ---- 3 [('a', 2), ('b', 1)]",
         ),
         (
             "{%- set x -%}{% for m in messages %}{{ m.role }}{% if not loop.last %}, {% endif %}{% endfor %}{%- endset -%}{{ x|upper }}\
@@ -192,7 +204,7 @@ fn templates_of_models_work_as_before() {
             "{%- macro box() -%}[{{ caller('z') }}]{%- endmacro -%}{%- call(v) box() -%}{{ v }}{%- endcall -%}\
              {%- set d = dict(a=1, **{'b': 2}) -%}{{ d.a + d['b'] }}{{ d.get('c', 7) }}{{ d.keys()|list }}{{ cycled is defined }}\
              {%- for i in range(3) -%}{%- if i == 1 -%}{%- continue -%}{%- endif -%}{{ i }}{{ loop.cycle('o', 'e') }}{%- endfor -%}",
-            "[z]37[\"a\", \"b\"]False0o2o",
+            "[z]37['a', 'b']False0o2o",
         ),
     ];
     for (template, expected) in cases {

@@ -19,4 +19,5 @@ mod random_model;
 mod reference;
 mod rounded;
 mod support;
+mod templates;
 mod text;

@@ -10,6 +10,8 @@ use minijinja::{Environment, Error, State, Value, context, escape_formatter};
 
 use super::meter::Meter;
 use super::refused;
+use super::words::TUPLE;
+use crate::text::python::Tuple;
 
 const READ: &str = "\0read";
 const SKIM: &str = "\0skim";
@@ -19,6 +21,8 @@ const PRODUCT: &str = "\0product";
 const SLICE: &str = "\0slice";
 const FILTER: &str = "\0filter";
 const TEST: &str = "\0test";
+const TEXT: &str = "\0text";
+const REMAINDER: &str = "\0remainder";
 
 /// Gives `environment` the functions that guarded instructions call, and charges for what is
 /// written.
@@ -40,13 +44,12 @@ pub(super) fn install(environment: &mut Environment<'_>, meter: &Arc<Meter>) {
         move |given: Rest<Value>| one(&meter, only(&given)?)
     };
     environment.add_function(KEEP, made(Meter::keep));
+    environment.add_function(TEXT, made(|meter, value| meter.text(&value)));
+    environment.add_function(TUPLE, |items: Rest<Value>| Value::from_object(Tuple(items.0)));
     environment.add_function(MEMBER, made(Meter::member));
     install_operations(environment, meter);
     let writing = Arc::clone(meter);
-    environment.set_formatter(move |out, state, value| {
-        writing.read(value)?;
-        escape_formatter(out, state, value)
-    });
+    environment.set_formatter(move |out, state, value| escape_formatter(out, state, &writing.text(value)?));
     let methods = Arc::clone(meter);
     environment.set_unknown_method_callback(move |state, value, name, arguments| {
         methods.method(state, value, name, arguments)
@@ -58,6 +61,11 @@ fn install_operations(environment: &mut Environment<'_>, meter: &Arc<Meter>) {
     environment.add_function(PRODUCT, move |state: &State<'_, '_>, a: Value, b: Value| {
         products.product(&a, &b)?;
         state.env().compile_expression("a * b")?.eval(context! { a, b })
+    });
+    let remainders = Arc::clone(meter);
+    environment.add_function(REMAINDER, move |state: &State<'_, '_>, a: Value, b: Value| match a.as_str() {
+        Some(format) => remainders.percent(format, &b),
+        None => state.env().compile_expression("a % b")?.eval(context! { a, b }),
     });
     let slices = Arc::clone(meter);
     environment.add_function(
@@ -130,7 +138,7 @@ fn target<'i>(instruction: &'i mut Instruction<'_>) -> Option<&'i mut u32> {
 fn accompanied<'a>(instruction: &Instruction<'a>) -> Result<Vec<Instruction<'a>>, Error> {
     use Instruction as I;
     let call = |name| I::CallFunction(name, Some(1));
-    let [read, skim, keep] = [READ, SKIM, KEEP].map(call);
+    let [read, skim, keep, text] = [READ, SKIM, KEEP, TEXT].map(call);
     let own = instruction.clone();
     let no_lists = || refused("argument lists (`*arguments`) are not supported here");
     Ok(match instruction {
@@ -144,7 +152,8 @@ fn accompanied<'a>(instruction: &Instruction<'a>) -> Result<Vec<Instruction<'a>>
         I::UnpackLists(_) | I::ApplyFilter(_, None, _) | I::PerformTest(_, None, _) => return Err(no_lists()),
         I::Add => vec![skim.clone(), I::Swap, skim, I::Swap, own, keep],
         I::Mul => vec![I::CallFunction(PRODUCT, Some(2)), keep],
-        I::StringConcat => vec![read.clone(), I::Swap, read, I::Swap, own, keep],
+        I::StringConcat => vec![text.clone(), I::Swap, text, I::Swap, own, keep],
+        I::Rem => vec![I::CallFunction(REMAINDER, Some(2)), keep],
         I::Eq | I::Ne | I::Gt | I::Gte | I::Lt | I::Lte | I::In | I::CompareAndPreserve(_) => {
             vec![read.clone(), I::Swap, read, I::Swap, own]
         }

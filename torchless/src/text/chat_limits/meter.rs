@@ -6,6 +6,8 @@ use minijinja::value::{DynObject, ObjectRepr, ValueKind};
 use minijinja::{Error, State, Value};
 
 use super::{DEEPEST, LARGEST, WORK, refused};
+use crate::text::percent::percent;
+use crate::text::python::{Tuple, str_of, tuples};
 
 /// Bytes of a value in a list.
 const ITEM: u64 = 24;
@@ -86,6 +88,9 @@ const OF_KIND: [&str; 20] = [
     "true",
     "undefined",
 ];
+
+/// The filters that take a value for the text that it is written as, and so do others of theirs.
+const OF_TEXTS: [&str; 9] = ["capitalize", "e", "escape", "indent", "lower", "replace", "title", "trim", "upper"];
 
 /// A budget of work, in bytes made or read.
 #[derive(Debug)]
@@ -180,6 +185,28 @@ impl Meter {
         self.spend(self.weigh(value, 0)?)
     }
 
+    /// Returns `value` as it is written, charging for both.
+    pub(super) fn text(&self, value: &Value) -> Result<Value, Error> {
+        self.read(value)?;
+        if value.as_str().is_some() {
+            return Ok(value.clone());
+        }
+        let text = str_of(value);
+        self.spend(text.len() as u64)?;
+        Ok(Value::from(text))
+    }
+
+    /// Returns `format % values` of texts, charging for what is read and made.
+    pub(super) fn percent(&self, format: &str, values: &Value) -> Result<Value, Error> {
+        self.spend(format.len() as u64)?;
+        self.read(values)?;
+        // Nothing is made that the budget does not have.
+        let limit = self.left.load(Ordering::Relaxed).min(LARGEST);
+        let text = percent(format, values, limit as usize)?;
+        self.spend(text.len() as u64)?;
+        Ok(Value::from(text))
+    }
+
     /// Charges for reading the length of `value`, or its items without what is in them.
     pub(super) fn skim(&self, value: &Value) -> Result<(), Error> {
         self.spend(surface(value) + VISIT)
@@ -232,8 +259,47 @@ impl Meter {
             }
             return Ok(Value::from(mapped));
         }
-        self.charge(name, arguments)?;
-        state.apply_filter(name, arguments).map_err(|error| named(error, "filter", name))
+        match (name, arguments) {
+            ("string", [value]) => return self.text(value),
+            ("format", [format, values @ ..]) => return self.format(format, values),
+            ("items" | "dictsort", _) => {
+                self.charge(name, arguments)?;
+                return tuples(&self.keep(state.apply_filter(name, arguments)?)?);
+            }
+            _ => {}
+        }
+        let written = self.written(name, arguments)?;
+        self.charge(name, &written)?;
+        state.apply_filter(name, &written).map_err(|error| named(error, "filter", name))
+    }
+
+    /// Applies `format`: `%` with the named arguments or the others.
+    fn format(&self, format: &Value, values: &[Value]) -> Result<Value, Error> {
+        let format = self.text(format)?;
+        let values = match values {
+            [named] if named.is_kwargs() => named.clone(),
+            all if all.iter().any(Value::is_kwargs) => {
+                return Err(refused("can't handle positional and keyword arguments at the same time"));
+            }
+            all => Value::from_object(Tuple(all.to_vec())),
+        };
+        self.percent(format.as_str().unwrap_or_default(), &values)
+    }
+
+    /// Returns arguments with those written that a filter takes for texts.
+    fn written(&self, name: &str, arguments: &[Value]) -> Result<Vec<Value>, Error> {
+        match (name, arguments) {
+            ("join", [items, rest @ ..]) if items.as_str().is_none() && rest.iter().all(|value| !value.is_kwargs()) => {
+                self.skim(items)?;
+                let texts = items.try_iter()?.map(|item| self.text(&item)).collect::<Result<Vec<_>, _>>()?;
+                Ok(std::iter::once(Value::from(texts)).chain(rest.iter().cloned()).collect())
+            }
+            ("replace", _) => arguments.iter().map(|argument| self.text(argument)).collect(),
+            (name, [first, rest @ ..]) if OF_TEXTS.contains(&name) => {
+                Ok(std::iter::once(self.text(first)?).chain(rest.iter().cloned()).collect())
+            }
+            _ => Ok(arguments.to_vec()),
+        }
     }
 
     /// Performs a test.
@@ -267,7 +333,16 @@ impl Meter {
                 self.spend(self.growth(name, &all))?;
             }
         }
-        minijinja_contrib::pycompat::unknown_method_callback(state, value, name, arguments)
+        let given: Vec<Value> = match (name, value.as_str()) {
+            ("format", Some(format)) if !format.contains(['.', '[']) => {
+                let is_written = |value: &Value| value.as_object().is_some() && !value.is_kwargs();
+                let one = |value: &Value| if is_written(value) { self.text(value) } else { Ok(value.clone()) };
+                arguments.iter().map(one).collect::<Result<_, _>>()?
+            }
+            _ => arguments.to_vec(),
+        };
+        let answer = minijinja_contrib::pycompat::unknown_method_callback(state, value, name, &given)?;
+        if name == "items" && value.as_str().is_none() { tuples(&self.keep(answer)?) } else { Ok(answer) }
     }
 
     /// Charges for a filter before it is applied.

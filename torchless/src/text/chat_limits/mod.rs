@@ -10,6 +10,7 @@
 mod guard;
 mod meter;
 mod source;
+mod words;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,6 +39,7 @@ fn refused(reason: impl Into<String>) -> Error {
 /// Renders `template` with the functions and filters of `environment` and Python's methods.
 pub(super) fn render(mut environment: Environment<'_>, template: &str, context: Value) -> Result<String, Error> {
     source::check(template)?;
+    let template = &*words::in_words_of_the_engine(template);
     let meter = Arc::new(Meter::new(WORK));
     guard::install(&mut environment, &meter);
     environment.set_fuel(Some(STEPS));
