@@ -1,7 +1,7 @@
 //! The `torchless` command: arguments, one library call, one report.
 //!
 //! Standard output is data, standard error is messages. Exit codes: 0 done, 1 done and `verify`
-//! found a difference, 2 bad input or usage.
+//! found a difference or a prompt without a reference, 2 bad input or usage.
 
 mod args;
 mod bench;
@@ -40,6 +40,8 @@ enum CliError {
     NoEnd,
     #[error("`{path}` has no prompts, and not one folder beside it has all of its tensors' prompts", path = .path.display())]
     NoPrompts { path: PathBuf },
+    #[error("`{path}` has nothing that can be compared with a prompt of `{prompts}`", path = .path.display(), prompts = .prompts.display())]
+    NothingStored { path: PathBuf, prompts: PathBuf },
     #[error("`{path}` is a reference for {sets}, and not for {wanted}", path = .path.display())]
     NoSet { path: PathBuf, sets: String, wanted: String },
     #[error("`{path}` has no sets, and so not {wanted}", path = .path.display())]
@@ -70,6 +72,9 @@ impl CliError {
             CliError::NoParticles { .. } => Some("the mask is 1 for particles, and 0 for padding"),
             CliError::OneOutput { .. } => Some("name an archive, as out.npz"),
             CliError::NoPrompts { .. } => Some("name the folder whose reference.json has them with --prompts DIR"),
+            CliError::NothingStored { .. } => {
+                Some("tensors are NAME.logits, NAME.last_logits and NAME.hidden0 …, with NAMEs of prompts")
+            }
             CliError::NoSet { .. } => Some("name the one that is meant with --set NAME"),
             CliError::Size(_) => Some("a size is a number of bytes, or a number with KiB, MiB or GiB"),
             CliError::NoEnd => Some("name it with --end ID, or score without one with --no-end"),

@@ -6,7 +6,7 @@
 //! in that of another folder.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -196,25 +196,53 @@ impl Stored<'_> {
         }
     }
 
-    /// Returns the residual streams after the embedding and each of `n` layers: of the first few,
-    /// or of none if there are none.
-    pub(super) fn layers(&self, prompt: &Prompt, n: usize, hidden: usize) -> Result<Vec<Vec<f32>>, Error> {
+    /// Returns the residual streams after the embedding and each of `n` layers, up to the last one
+    /// that is stored; None for those that are absent.
+    pub(super) fn layers(&self, prompt: &Prompt, n: usize, hidden: usize) -> Result<Vec<Option<Vec<f32>>>, Error> {
         let prefix = self.name(prompt, "hidden");
-        let is_layer =
-            |tensor: &&String| tensor.strip_prefix(&prefix).is_some_and(|rest| rest.parse::<usize>().is_ok());
-        let n_stored = self.tensors.by_name.keys().filter(is_layer).count();
-        let path = &*self.tensors.path;
-        if n_stored > n {
-            let (expected, found) = (format!("of {n} at most"), format!("one of {n_stored}"));
+        let n_streams = self.streams(prompt).map(|stream| stream + 1).max().unwrap_or(0);
+        if n_streams > n {
+            let (expected, found) = (format!("of {n} at most"), format!("one of {n_streams}"));
             let field = format!("tensors `{prefix}…`");
-            return Err(Error::malformed(path, field, Problem::Unexpected { expected, found }));
+            return Err(Error::malformed(&*self.tensors.path, field, Problem::Unexpected { expected, found }));
         }
-        let layer = |layer: usize| {
-            let name = format!("{prefix}{layer}");
-            let missing = || Error::malformed(path, format!("tensor `{name}`"), Problem::Missing);
-            self.matrix(&name, prompt.tokens.len(), hidden)?.ok_or_else(missing)
-        };
-        (0..n_stored).map(layer).collect()
+        let layer = |layer: usize| self.matrix(&format!("{prefix}{layer}"), prompt.tokens.len(), hidden);
+        (0..n_streams).map(layer).collect()
+    }
+
+    /// Returns the numbers of the residual streams that are stored of a prompt.
+    fn streams(&self, prompt: &Prompt) -> impl Iterator<Item = usize> {
+        let prefix = self.name(prompt, "hidden");
+        self.tensors.by_name.keys().filter_map(move |tensor| {
+            let number = tensor.strip_prefix(&prefix)?;
+            number.parse().ok().filter(|stream: &usize| stream.to_string() == number)
+        })
+    }
+
+    /// Returns whether something is stored that can be compared with a prompt.
+    pub(super) fn has(&self, prompt: &Prompt) -> bool {
+        let has_logits = self.tensors.has(&self.name(prompt, "logits")) && !prompt.rows.is_empty();
+        let has_last = self.tensors.has(&self.name(prompt, "last_logits"));
+        !prompt.tokens.is_empty() && (has_logits || has_last || self.streams(prompt).next().is_some())
+    }
+
+    /// Returns the tensors of the set that are those of no prompt, in the order of their names.
+    pub(super) fn unused(&self, prompts: &[Prompt]) -> Vec<String> {
+        let set = self.set.as_ref().map_or(String::new(), |set| format!("{set}."));
+        let mut used: HashSet<String> = HashSet::new();
+        for prompt in prompts {
+            used.extend(["logits", "last_logits"].map(|what| self.name(prompt, what)));
+            used.extend(self.streams(prompt).map(|stream| self.name(prompt, &format!("hidden{stream}"))));
+        }
+        let of_set = self.tensors.by_name.keys().filter(|tensor| tensor.starts_with(&set));
+        let mut unused: Vec<String> = of_set.filter(|tensor| !used.contains(*tensor)).cloned().collect();
+        unused.sort_unstable();
+        unused
+    }
+
+    /// Returns the file of the tensors.
+    pub(super) fn path(&self) -> &Path {
+        &self.tensors.path
     }
 
     /// Returns a stored matrix, if there is one of that name and it has rows.

@@ -46,23 +46,70 @@ fn a_reference_is_compared_row_by_row() {
     // In any order, and twice.
     assert_eq!(code(prompt(json!([3, 0, 3])), &[("p.logits", 3, &rows(&[3, 0, 3]))]).0, Some(0));
     assert_eq!(code(prompt(json!([0, 3])), &[("p.logits", 2, &rows(&[3, 0]))]).0, Some(1));
-    // Nothing to compare with.
-    assert_eq!(code(prompt(json!([3])), &[("q.logits", 1, &rows(&[3]))]).0, Some(1));
-    assert_eq!(code(prompt(json!([])), &[("p.logits", 0, &[])]).0, Some(1));
     let said = |prompts: Value, tensors: &[(&str, usize, &[f32])], expected: &str| {
         let (code, said) = verified(&model, &reference(&prompts, tensors));
         assert!(code == Some(2) && said.contains(expected), "{said}");
     };
+    let nothing = "reference_logits.safetensors` has nothing that can be compared with a prompt of `";
+    said(prompt(json!([3])), &[("q.logits", 1, &rows(&[3]))], nothing);
+    said(prompt(json!([])), &[("p.logits", 0, &[])], nothing);
     said(json!([]), &[("p.logits", 1, &rows(&[3]))], "`prompts`: it is missing");
     said(prompt(json!([4])), &[("p.logits", 1, &rows(&[3]))], "`prompts.logit_rows`: 4 is out of range");
     said(prompt(json!([0, 3])), &[("p.logits", 1, &rows(&[3]))], "tensor `p.logits`: it should be of shape [2, 70]");
     let stream = vec![0.0; 4 * 48];
     let wrong = [("p.logits", 1, &rows(&[3])[..]), ("p.hidden0", 4, &stream)];
     assert_eq!(code(prompt(json!([3])), &wrong).0, Some(1));
-    said(prompt(json!([3])), &[("p.hidden1", 4, &stream)], "tensor `p.hidden0`: it is missing");
+    said(prompt(json!([3])), &[("p.hidden1", 3, &stream[48..])], "tensor `p.hidden1`: it should be of shape [4, 48]");
     let deeper: Vec<String> = (0..5).map(|layer| format!("p.hidden{layer}")).collect();
     let deeper: Vec<(&str, usize, &[f32])> = deeper.iter().map(|name| (name.as_str(), 4, &stream[..])).collect();
     said(prompt(json!([3])), &deeper, "tensors `p.hidden…`: it should be of 4 at most");
+}
+
+#[test]
+fn what_a_reference_lacks_is_said_and_never_good() {
+    let small = RandomModel::new("llama").drawn();
+    let model = small.write_folder("verify-partial", true, 1);
+    let all = small.logits(&TOKENS);
+    let embedding = &small.weights["model.embed_tokens.weight"].1;
+    let stream: Vec<f32> = TOKENS.iter().flat_map(|&token| embedding[token as usize * 48..][..48].to_vec()).collect();
+    let wrong = vec![9.0; 4 * 48];
+    let said = |names: &[&str], tensors: &[(&str, usize, &[f32])]| {
+        let prompts = names.iter().map(|name| json!({ "name": name, "ids": TOKENS, "logit_rows": [0, 3] }));
+        let folder = reference(&prompts.collect(), tensors);
+        let run = |more: &[&str]| {
+            let arguments = ["verify", "--model", text(&model), "--reference", text(&folder)];
+            let output = torchless(&[&arguments, more].concat());
+            (output.status.code(), output.stdout, String::from_utf8_lossy(&output.stderr).into_owned())
+        };
+        let (code, stdout, notes) = run(&["--json"]);
+        assert_eq!((code, notes.as_str()), (run(&[]).0, ""));
+        let answer: Value = serde_json::from_slice(&stdout).expect("JSON");
+        let (code, stdout, notes) = run(&[]);
+        assert_eq!(answer["is_good"], json!(code == Some(0)));
+        (answer["prompts"].clone(), String::from_utf8_lossy(&stdout).into_owned(), notes)
+    };
+    let logits = [&all[..70], &all[3 * 70..]].concat();
+    // Two of four tokens, and no residual streams.
+    let (prompts, lines, notes) = said(&["p"], &[("p.logits", 2, &logits)]);
+    assert_eq!((&prompts[0]["tokens"], &prompts[0]["tokens_with_logits"]), (&json!(4), &json!(2)));
+    assert_eq!((&prompts[0]["is_good"], &prompts[0]["absent"]), (&json!(true), &json!(["residual streams"])));
+    assert!(lines.ends_with("good  logits of 2 of 4 tokens; absent: residual streams\n"), "{lines}");
+    assert_eq!(notes, "");
+    // Of the residual streams the first and the last, which is wrong.
+    let (prompts, lines, _) = said(&["p"], &[("p.hidden0", 4, &stream), ("p.hidden3", 4, &wrong)]);
+    let layers = prompts[0]["layers"].as_array().expect("layers");
+    assert!(layers.len() == 4 && layers[1].is_null() && layers[2].is_null() && layers[3].is_number(), "{layers:?}");
+    assert_eq!((&prompts[0]["is_good"], &prompts[0]["diverges_at"]), (&json!(false), &json!(3)));
+    assert_eq!(prompts[0]["absent"], json!(["logits", "layer 0", "layer 1"]));
+    assert!(lines.ends_with("; absent: logits, layer 0, layer 1; diverges at layer 2 or before\n"), "{lines}");
+    // A prompt without anything is neither good nor bad; with it, all is not good.
+    let (prompts, lines, notes) = said(&["p", "q"], &[("p.logits", 2, &logits), ("r.logits", 2, &logits)]);
+    assert_eq!((&prompts[0]["is_good"], &prompts[1]["is_good"]), (&json!(true), &json!(false)));
+    assert_eq!((&prompts[1]["is_compared"], &prompts[1]["logits"]), (&json!(false), &Value::Null));
+    assert!(lines.ends_with("q                    no logits  ABSENT\n"), "{lines}");
+    let expected = "note: 1 of 2 prompts have nothing stored, and were not compared\n\
+        note: tensors of no prompt were not compared: `r.logits` and 0 more\n";
+    assert_eq!(notes, expected);
 }
 
 /// What `score` prints, or says if it refuses.
