@@ -12,7 +12,6 @@ onnxruntime.
 """
 
 import argparse
-import json
 import sys
 import tempfile
 import time
@@ -21,8 +20,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import transformers
-from safetensors.torch import save_file
-from torchless_encoders import FIXTURES, ROOT, encode, export, jets, particle_transformer, randomise, reference_of_jets
+from torchless_encoders import FIXTURES, ROOT, encode, export, jets, particle_transformer, randomise, reference_of_jets, write_checkpoint
 
 TEXT = {
     "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24, "vocab_size": 30,
@@ -91,13 +89,11 @@ def write(name, model, inputs, output="logits", dtype=None):
 def write_part(name, config):
     """Write a Particle Transformer: the file is the state dict, the configuration its arguments."""
     folder = FIXTURES / name
-    folder.mkdir(exist_ok=True)
     model = particle_transformer(**config)
     for key, value in model.named_parameters():
         if key.endswith(("c_attn", "w_resid", "cls_token")):
             value.data += 0.3 * torch.randn(value.shape, generator=torch.Generator().manual_seed(len(key)))
-    save_file({key: value.contiguous() for key, value in model.state_dict().items()}, folder / "model.safetensors")
-    (folder / "config.json").write_text(json.dumps({"model_type": "particle_transformer", **config}, indent=2) + "\n")
+    write_checkpoint(model, config, folder)
     inputs = jets(12, 5, 20)
     np.savez(folder / "reference.npz", **inputs, logits=reference_of_jets(model, inputs))
 
@@ -138,9 +134,7 @@ def accuracy(args):
         for version in (1, 2, 3):
             config = {"input_dim": 17, "num_classes": 10, "version": version}
             model, inputs = particle_transformer(**config), jets(args.events, 17)
-            (folder / "part").mkdir(exist_ok=True)
-            save_file({key: value.contiguous() for key, value in model.state_dict().items()}, folder / "part" / "model.safetensors")
-            (folder / "part" / "config.json").write_text(json.dumps({"model_type": "particle_transformer", **config}))
+            write_checkpoint(model, config, folder / "part")
             found, _ = encode(args.bin, folder / "part", inputs, folder, "--mask", "mask")
             say(f"ParT {version}", found, reference_of_jets(model, inputs))
 

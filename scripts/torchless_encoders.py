@@ -2,23 +2,28 @@
 """Makes the encoders that torchless is tested with, and compares it with PyTorch and ONNX Runtime.
 
 Needs PyTorch, weaver-core, onnx, onnxscript and onnxruntime from PyPI, and for `latency` the
-package of bindings/torchless-py.
+package of bindings/torchless-py. `accuracy` needs PyTorch (1.13 suffices), weaver-core without its
+dependencies, and safetensors.
 
   fixtures   write small random models and their outputs in double precision into
              torchless/tests/encoders
-  accuracy   compare a whole Particle Transformer with PyTorch in double precision, and its bits
-             for other batches, orders, paddings and numbers of threads
+  accuracy   compare a whole Particle Transformer (or a --small one), from ONNX and from
+             safetensors, with PyTorch in double precision, and its bits for other batches, orders,
+             paddings and numbers of threads; exit status 1 if a logit differs by more than 1e-5, or
+             a bit
   speed      compare with ONNX Runtime, one thread each, batches of 1 to 64 in turn
   latency    measure calls of one event of a small model in Python, and those of ONNX Runtime
 """
 
 import argparse
+import inspect
 import json
 import subprocess
 import sys
 import tempfile
 import time
 import timeit
+import types
 import warnings
 from pathlib import Path
 
@@ -28,6 +33,9 @@ import torch
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "torchless" / "tests" / "encoders"
 MOST_PARTICLES = 128
+MOST_DIFFERENCE = 1e-5
+# Jets of one length that the reference computes together: memory of pairs grows with them.
+JETS_AT_ONCE = 16
 
 
 def randomise(model, seed):
@@ -49,6 +57,9 @@ def randomise(model, seed):
 
 def particle_transformer(seed=1, **options):
     """Return a random Particle Transformer that answers with logits."""
+    if not hasattr(torch, "_dynamo"):
+        # weaver-core excludes a function from a compiler that PyTorch 1 does not have.
+        torch._dynamo = types.SimpleNamespace(disable=lambda function: function)
     from weaver.nn.model.ParticleTransformer import ParticleTransformer
 
     torch.manual_seed(seed)
@@ -81,15 +92,29 @@ def jets(n_jets, n_features, n_places=MOST_PARTICLES, seed=3):
     return {"x": x, "v": v, "mask": mask}
 
 
+def angle(graph, y, x):
+    """Add the angle of (x, y): the arctangent of y / x, and π more or less on the left."""
+    constant = lambda value: graph.op("Constant", value_t=torch.tensor(value))
+    right = graph.op("Atan", graph.op("Div", y, x))
+    left = [graph.op(operator, right, constant(np.pi)) for operator in ("Add", "Sub")]
+    left = graph.op("Where", graph.op("Greater", y, constant(0.0)), *left)
+    return graph.op("Where", graph.op("Less", x, constant(0.0)), left, right)
+
+
 def export(model, inputs, path, names, opset, axes):
     """Write a model as ONNX with the exporter of traced graphs."""
+    traced = {"dynamo": False}
+    if "dynamo" not in inspect.signature(torch.onnx.export).parameters:
+        # PyTorch 1 has no other exporter, and does not export angles; these are as in PyTorch 2.
+        traced = {}
+        torch.onnx.register_custom_op_symbolic("aten::atan2", angle, 9)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(
             model,
             tuple(inputs),
             str(path),
-            dynamo=False,
+            **traced,
             opset_version=opset,
             input_names=names[0],
             output_names=names[1],
@@ -104,14 +129,28 @@ def export_jets(model, inputs, path, opset=17):
     export(model, first, path, (["x", "v", "mask"], ["logits"]), opset, axes | {"logits": {0: "batch"}})
 
 
+def write_checkpoint(model, config, folder):
+    """Write a Particle Transformer as safetensors: the state dict, and its arguments."""
+    from safetensors.torch import save_file
+
+    folder.mkdir(exist_ok=True)
+    save_file({key: value.contiguous() for key, value in model.state_dict().items()}, folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps({"model_type": "particle_transformer", **config}, indent=2) + "\n")
+
+
 def reference_of_jets(model, inputs):
-    """Return logits in double precision, each jet alone and without padding."""
+    """Return logits in double precision, computed without padding: jets of one length together."""
     model = model.double()
-    logits = []
+    lengths = inputs["mask"][:, 0].sum(1)
+    logits = [None] * len(lengths)
     with torch.no_grad():
-        for jet, n in enumerate(inputs["mask"][:, 0].sum(1)):
-            x, v, mask = (torch.tensor(inputs[name][jet : jet + 1, :, :n]) for name in ("x", "v", "mask"))
-            logits.append(model(x.double(), v.double(), mask).numpy()[0])
+        for n in np.unique(lengths):
+            of_length = np.flatnonzero(lengths == n)
+            for first in range(0, len(of_length), JETS_AT_ONCE):
+                some = of_length[first : first + JETS_AT_ONCE]
+                x, v, mask = (torch.tensor(inputs[name][some, :, :n]) for name in ("x", "v", "mask"))
+                for jet, answer in zip(some, model(x.double(), v.double(), mask).numpy()):
+                    logits[jet] = answer
     model.float()
     return np.array(logits)
 
@@ -205,9 +244,14 @@ def encode(binary, model, inputs, folder, *options):
     return np.load(folder / "out.npy"), json.loads(answer.stdout)["seconds"]
 
 
-def whole_model(folder):
-    """Return the Particle Transformer of the paper with random weights, and its file."""
-    model = particle_transformer(input_dim=17, num_classes=10)
+# The Particle Transformer of the paper, and one that computes ten times less.
+WHOLE = {"input_dim": 17, "num_classes": 10}
+SMALL = {**WHOLE, "embed_dims": [32, 64, 32], "pair_embed_dims": [16, 16], "num_heads": 4, "num_layers": 4}
+
+
+def whole_model(folder, config=WHOLE):
+    """Return a Particle Transformer with random weights, and its file."""
+    model = particle_transformer(**config)
     export_jets(model, jets(2, 17), folder / "part.onnx")
     return model, folder / "part.onnx"
 
@@ -215,15 +259,23 @@ def whole_model(folder):
 def accuracy(args):
     """Compare with PyTorch, and bits with bits."""
     torch.set_num_threads(1)
+    is_good = True
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        model, path = whole_model(folder)
+        config = SMALL if args.small else WHOLE
+        model, path = whole_model(folder, config)
+        write_checkpoint(model, config, folder / "weights")
         inputs = jets(args.events, 17)
         expected = reference_of_jets(model, inputs)
-        found, _ = encode(args.bin, path, inputs, folder, "--mask", "mask")
-        print(f"{args.events} jets: the largest difference of a logit is {abs(found - expected).max():.2e}, logits reach {abs(expected).max():.2f}")
+        print(f"{args.events} jets, {sum(value.numel() for value in model.parameters())} weights, logits reach {abs(expected).max():.2f}")
+        for what, file in (("safetensors", folder / "weights"), ("ONNX", path)):
+            found, _ = encode(args.bin, file, inputs, folder, "--mask", "mask")
+            differences = abs(found - expected)
+            # A difference that is no number is no small one.
+            is_good &= bool(differences.max() <= MOST_DIFFERENCE)
+            print(f"{what}: logits differ by {differences.max():.2e} at most, {differences.mean():.1e} on average", flush=True)
         few = {key: value[:200] for key, value in inputs.items()}
-        order = np.random.default_rng(5).permutation(200)
+        order = np.random.default_rng(5).permutation(len(few["x"]))
         shuffled = {key: value[order] for key, value in few.items()}
         longer = {key: np.pad(value, ((0, 0), (0, 0), (0, 9))) for key, value in few.items()}
         runs = {
@@ -234,7 +286,10 @@ def accuracy(args):
             "with more padding": encode(args.bin, path, longer, folder)[0],
         }
         for what, logits in runs.items():
-            print(f"{what}: {(logits.view(np.uint32) != found[:200].view(np.uint32)).sum()} of {logits.size} differ")
+            n_different = (logits.view(np.uint32) != found[:200].view(np.uint32)).sum()
+            is_good &= bool(n_different == 0)
+            print(f"{what}: {n_different} of {logits.size} differ")
+    return 0 if is_good else 1
 
 
 def speed(args):
@@ -294,8 +349,9 @@ def main():
     parser.add_argument("what", choices=["fixtures", "accuracy", "speed", "latency"])
     parser.add_argument("--bin", default=str(ROOT / "target" / "release" / "torchless"))
     parser.add_argument("--events", type=int, default=1000)
+    parser.add_argument("--small", action="store_true", help="accuracy of a smaller model")
     args = parser.parse_args()
-    {"fixtures": fixtures, "accuracy": accuracy, "speed": speed, "latency": latency}[args.what](args)
+    return {"fixtures": fixtures, "accuracy": accuracy, "speed": speed, "latency": latency}[args.what](args)
 
 
 if __name__ == "__main__":
