@@ -33,6 +33,9 @@ IMAGE = {
 JETS = {"input_dim": 5, "num_classes": 3, "embed_dims": [16, 16], "pair_embed_dims": [8], "num_heads": 2, "num_layers": 2, "num_cls_layers": 1}  # fmt: skip
 
 
+DISTILLED = {"dim": 16, "n_layers": 2, "n_heads": 4, "hidden_dim": 24, "vocab_size": 30, "max_position_embeddings": 16}
+
+
 def texts(n_texts, n_tokens, vocabulary, seed=2):
     """Return texts of 1 to `n_tokens` tokens, padded with token 0."""
     random = np.random.default_rng(seed)
@@ -40,6 +43,12 @@ def texts(n_texts, n_tokens, vocabulary, seed=2):
     ids = random.integers(1, vocabulary, (n_texts, n_tokens)) * mask
     kinds = random.integers(0, 2, (n_texts, n_tokens)) * mask
     return {"input_ids": ids, "attention_mask": mask, "token_type_ids": kinds}
+
+
+def robust(inputs, pad=1):
+    """Return texts as RoBERTa has them: padded with token 1, which is no token of theirs."""
+    ids, mask = inputs["input_ids"], inputs["attention_mask"]
+    return {"input_ids": np.where(mask == 1, np.where(ids == pad, 2, ids), pad), "attention_mask": mask}
 
 
 def images(n_images, shape, seed=4):
@@ -76,7 +85,7 @@ def write(name, model, inputs, output="logits", dtype=None):
     if dtype is not None:
         model = model.to(dtype).float()
     answers = [answer[output] for answer in reference(model, inputs)]
-    (model if dtype is None else model.to(dtype)).save_pretrained(folder)
+    (model if dtype is None else model.to(dtype)).save_pretrained(folder, safe_serialization=True)
     for rest in folder.iterdir():
         if rest.name not in ("config.json", "model.safetensors"):
             rest.unlink()
@@ -105,6 +114,11 @@ def fixtures(_):
     write("bert_logits", hugging_face("BertForSequenceClassification", bert), inputs)
     bert = transformers.BertConfig(**TEXT, hidden_act="gelu_new", layer_norm_eps=1e-3)
     write("bert_pooled", hugging_face("BertModel", bert), inputs, "pooler_output", torch.bfloat16)
+    distilled = {key: inputs[key] for key in ("input_ids", "attention_mask")}
+    small = transformers.DistilBertConfig(**DISTILLED, num_labels=3)
+    write("distilbert_logits", hugging_face("DistilBertForSequenceClassification", small), distilled)
+    small = transformers.RobertaConfig(**TEXT | {"max_position_embeddings": 18}, type_vocab_size=1, layer_norm_eps=1e-5, num_labels=3)
+    write("roberta_logits", hugging_face("RobertaForSequenceClassification", small), robust(inputs))
     vit = transformers.ViTConfig(**IMAGE, num_labels=3, qkv_bias=False)
     write("vit_logits", hugging_face("ViTForImageClassification", vit), images(5, (3, 8, 12)))
     vit = transformers.ViTConfig(**IMAGE, hidden_act="silu", pooler_output_size=7)

@@ -1,28 +1,71 @@
-//! BERT: embeddings of tokens, places and segments, layers with norms behind them, and a head.
+//! BERT and RoBERTa: embeddings of tokens, places and segments, layers with norms behind them, and
+//! a head.
 
 use serde_json::json;
 
 use super::network::{Attention, Network, Norm};
 use super::{activation, head, n_heads, n_labels, named, only};
-use crate::encoder::graph::{Dimension, Op, Unary, ValueId};
+use crate::encoder::graph::{Binary, Dimension, Op, Unary, ValueId};
 use crate::encoder::tensor::Kind;
 use crate::error::Error;
 use crate::files::hugging_face::Fields;
 
-/// The heads that are computed; the first one has none.
-const HEADS: [&str; 3] = ["BertModel", "BertForSequenceClassification", "BertForTokenClassification"];
-
-/// The sizes of a layer.
-struct Layer {
-    width: usize,
-    n_heads: usize,
-    inner: usize,
-    activation: Unary,
-    norm: Norm,
+/// What differs between BERT and RoBERTa.
+pub(super) struct Family {
+    /// What names of weights begin with if there is a head.
+    prefix: &'static str,
+    /// The heads that are computed: none, of texts, of tokens.
+    heads: [&'static str; 3],
+    n_words: usize,
+    /// Whether places are counted over tokens that are not padding, from behind its number on.
+    counts_tokens: bool,
 }
 
+pub(super) const BERT: Family = Family {
+    prefix: "bert.",
+    heads: ["BertModel", "BertForSequenceClassification", "BertForTokenClassification"],
+    n_words: 30_522,
+    counts_tokens: false,
+};
+
+pub(super) const ROBERTA: Family = Family {
+    prefix: "roberta.",
+    heads: ["RobertaModel", "RobertaForSequenceClassification", "RobertaForTokenClassification"],
+    n_words: 50_265,
+    counts_tokens: true,
+};
+
+/// The sizes of a layer.
+pub(super) struct Layer {
+    pub(super) width: usize,
+    pub(super) n_heads: usize,
+    pub(super) inner: usize,
+    pub(super) activation: Unary,
+    pub(super) norm: Norm,
+}
+
+/// The names of a layer's weights.
+pub(super) struct LayerNames {
+    /// Queries, keys, values.
+    pub(super) projections: [&'static str; 3],
+    pub(super) mixed: &'static str,
+    pub(super) mixed_norm: &'static str,
+    pub(super) up: &'static str,
+    pub(super) down: &'static str,
+    pub(super) norm: &'static str,
+}
+
+const NAMES: LayerNames = LayerNames {
+    projections: ["attention.self.query", "attention.self.key", "attention.self.value"],
+    mixed: "attention.output.dense",
+    mixed_norm: "attention.output.LayerNorm",
+    up: "intermediate.dense",
+    down: "output.dense",
+    norm: "output.LayerNorm",
+};
+
 /// Adds the model that `fields` describe to `network`.
-pub(super) fn build(fields: &Fields<'_>, network: &mut Network) -> Result<(), Error> {
+pub(super) fn build(fields: &Fields<'_>, network: &mut Network, family: &Family) -> Result<(), Error> {
     only(fields, "position_embedding_type", &json!("absolute"))?;
     for name in ["is_decoder", "add_cross_attention"] {
         only(fields, name, &json!(false))?;
@@ -35,29 +78,38 @@ pub(super) fn build(fields: &Fields<'_>, network: &mut Network) -> Result<(), Er
         activation: activation(fields, "hidden_act", "gelu")?,
         norm: Norm::Layer { epsilon: fields.positive("layer_norm_eps", Some(1e-12))? as f32 },
     };
-    let head = head(fields, &HEADS)?;
-    let prefix = if head == HEADS[0] { "" } else { "bert." };
+    let head = head(fields, &family.heads)?;
+    let prefix = if head == family.heads[0] { "" } else { family.prefix };
     let axes = || vec![named("batch"), named("tokens")];
     let ids = network.input("input_ids", Kind::Int, axes());
     let mask = network.input("attention_mask", Kind::Int, axes());
-    let segments = network.input("token_type_ids", Kind::Int, axes());
-    let mut x = embeddings(fields, network, prefix, [ids, segments], &layer)?;
+    // RoBERTa has one segment, and its tokenizers name none.
+    let n_segments = fields.size_or("type_vocab_size", Some(2))?;
+    let has_segments = !(family.counts_tokens && n_segments == 1);
+    let segments = has_segments.then(|| network.input("token_type_ids", Kind::Int, axes()));
+    let mut x = embeddings(fields, network, (prefix, family), (ids, segments), &layer)?;
+    let bias = key_bias(network, mask);
+    for index in 0..fields.size_or("num_hidden_layers", Some(12))? {
+        x = add_layer(network, &format!("{prefix}encoder.layer.{index}"), &NAMES, [x, bias], &layer)?;
+    }
+    add_head(fields, network, (head, family), x, width)
+}
+
+/// Returns 0 for tokens and -∞ for padding: (batch, 1, 1, tokens).
+pub(super) fn key_bias(network: &mut Network, mask: ValueId) -> ValueId {
     "attention_mask".clone_into(&mut network.scope);
     let bias = network.key_bias(mask);
     let axes = network.ints(&[1, 2]);
-    let bias = network.node("Unsqueeze", Op::Unsqueeze, &[bias, axes]);
-    for index in 0..fields.size_or("num_hidden_layers", Some(12))? {
-        x = add_layer(network, &format!("{prefix}encoder.layer.{index}"), x, bias, &layer)?;
-    }
-    add_head(fields, network, head, x, width)
+    network.node("Unsqueeze", Op::Unsqueeze, &[bias, axes])
 }
 
-/// Returns the norm of the sum of three embeddings: (batch, tokens, width).
+/// Returns the norm of the sum of three embeddings: (batch, tokens, width). Without segments all
+/// tokens are of the first one.
 fn embeddings(
     fields: &Fields<'_>,
     network: &mut Network,
-    prefix: &str,
-    [ids, segments]: [ValueId; 2],
+    (prefix, family): (&str, &Family),
+    (ids, segments): (ValueId, Option<ValueId>),
     layer: &Layer,
 ) -> Result<ValueId, Error> {
     let name = |part: &str| format!("{prefix}embeddings.{part}");
@@ -66,14 +118,25 @@ fn embeddings(
         network.scope = name(part);
         network.weight(&format!("{}.weight", name(part)), &[rows, layer.width])
     };
-    let words = table(network, "word_embeddings", "vocab_size", 30_522)?;
-    let words = network.rows(words, fields.size_or("vocab_size", Some(30_522))?, ids);
+    let words = table(network, "word_embeddings", "vocab_size", family.n_words)?;
+    let words = network.rows(words, fields.size_or("vocab_size", Some(family.n_words))?, ids);
     let places = table(network, "position_embeddings", "max_position_embeddings", 512)?;
-    let n_tokens = network.size(ids, 1);
-    let indices = network.range(n_tokens);
+    let indices = match family.counts_tokens {
+        true => counted_places(network, ids, fields.size_or("pad_token_id", Some(1))?),
+        false => {
+            let n_tokens = network.size(ids, 1);
+            network.range(n_tokens)
+        }
+    };
     let places = network.gather(places, 0, indices);
     let kinds = table(network, "token_type_embeddings", "type_vocab_size", 2)?;
-    let kinds = network.rows(kinds, fields.size_or("type_vocab_size", Some(2))?, segments);
+    let kinds = match segments {
+        Some(segments) => network.rows(kinds, fields.size_or("type_vocab_size", Some(2))?, segments),
+        None => {
+            let first = network.int(0);
+            network.gather(kinds, 0, first)
+        }
+    };
     // A buffer of older files: 0, 1, 2, ...
     network.ignore(&name("position_ids"));
     let sum = network.add(words, kinds);
@@ -81,36 +144,68 @@ fn embeddings(
     network.norm(sum, &name("LayerNorm"), layer.width, layer.norm)
 }
 
-/// Adds attention and a network of two layers, each with a norm of its sum with what it reads.
-fn add_layer(network: &mut Network, name: &str, x: ValueId, bias: ValueId, layer: &Layer) -> Result<ValueId, Error> {
-    let &Layer { width, n_heads, inner, activation, norm } = layer;
-    let mut project = |part: &str| network.linear(x, &format!("{name}.attention.self.{part}"), [width; 2], true);
-    let [queries, keys, values] = [project("query")?, project("key")?, project("value")?];
-    network.scope = format!("{name}.attention");
-    let mixed = network.attention(Attention { queries, keys, values, bias: Some(bias), n_heads, width });
-    let mixed = network.linear(mixed, &format!("{name}.attention.output.dense"), [width; 2], true)?;
-    let sum = network.add(mixed, x);
-    let x = network.norm(sum, &format!("{name}.attention.output.LayerNorm"), width, norm)?;
-    let up = network.linear(x, &format!("{name}.intermediate.dense"), [width, inner], true)?;
-    let up = network.unary(activation, up);
-    let down = network.linear(up, &format!("{name}.output.dense"), [inner, width], true)?;
-    let sum = network.add(down, x);
-    network.norm(sum, &format!("{name}.output.LayerNorm"), width, norm)
+/// Returns the places of tokens: pad + 1, pad + 2, … over those that are not `pad`, which has its
+/// own number.
+fn counted_places(network: &mut Network, ids: ValueId, pad: usize) -> ValueId {
+    let (pad, axis) = (network.int(pad as i64), network.int(1));
+    let is_pad = network.binary(Binary::Equal, ids, pad);
+    let is_token = network.unary(Unary::Not, is_pad);
+    let is_token = network.node("Cast", Op::Cast { to: Kind::Int }, &[is_token]);
+    let running = Op::CumSum { is_exclusive: false, is_reversed: false };
+    let count = network.node("CumSum", running, &[is_token, axis]);
+    let count = network.binary(Binary::Mul, count, is_token);
+    network.add(count, pad)
 }
 
-fn add_head(fields: &Fields<'_>, network: &mut Network, head: &str, x: ValueId, width: usize) -> Result<(), Error> {
+/// Adds attention and a network of two layers, each with a norm of its sum with what it reads.
+pub(super) fn add_layer(
+    network: &mut Network,
+    name: &str,
+    names: &LayerNames,
+    [x, bias]: [ValueId; 2],
+    layer: &Layer,
+) -> Result<ValueId, Error> {
+    let &Layer { width, n_heads, inner, activation, norm } = layer;
+    let name = |part: &str| format!("{name}.{part}");
+    let mut project = |part: &str| network.linear(x, &name(part), [width; 2], true);
+    let [queries, keys, values] = names.projections;
+    let [queries, keys, values] = [project(queries)?, project(keys)?, project(values)?];
+    network.scope = name("attention");
+    let mixed = network.attention(Attention { queries, keys, values, bias: Some(bias), n_heads, width });
+    let mixed = network.linear(mixed, &name(names.mixed), [width; 2], true)?;
+    let sum = network.add(mixed, x);
+    let x = network.norm(sum, &name(names.mixed_norm), width, norm)?;
+    let up = network.linear(x, &name(names.up), [width, inner], true)?;
+    let up = network.unary(activation, up);
+    let down = network.linear(up, &name(names.down), [inner, width], true)?;
+    let sum = network.add(down, x);
+    network.norm(sum, &name(names.norm), width, norm)
+}
+
+fn add_head(
+    fields: &Fields<'_>,
+    network: &mut Network,
+    (head, family): (&str, &Family),
+    x: ValueId,
+    width: usize,
+) -> Result<(), Error> {
     let per_token = |last: usize| vec![named("batch"), named("tokens"), Dimension::Fixed(last)];
     let per_text = |last: usize| vec![named("batch"), Dimension::Fixed(last)];
+    let [_, of_texts, of_tokens] = family.heads;
     match head {
-        "BertForTokenClassification" => {
+        _ if head == of_tokens => {
             let n_labels = n_labels(fields)?;
             let logits = network.linear(x, "classifier", [width, n_labels], true)?;
             network.output("logits", per_token(n_labels), logits);
         }
-        "BertForSequenceClassification" => {
+        _ if head == of_texts => {
             let n_labels = n_labels(fields)?;
-            let pooled = pool(network, "bert.pooler.dense", x, width)?;
-            let logits = network.linear(pooled, "classifier", [width, n_labels], true)?;
+            let [pooler, last] = match family.counts_tokens {
+                true => ["classifier.dense", "classifier.out_proj"],
+                false => ["bert.pooler.dense", "classifier"],
+            };
+            let pooled = pool(network, pooler, x, width)?;
+            let logits = network.linear(pooled, last, [width, n_labels], true)?;
             network.output("logits", per_text(n_labels), logits);
         }
         _ => {

@@ -5,6 +5,7 @@
 //! output is read or refused.
 
 mod bert;
+mod distilbert;
 mod network;
 mod pairs;
 mod part;
@@ -22,7 +23,7 @@ use crate::files::{Tensors, json, safetensors};
 use network::Network;
 
 /// The kinds of encoders that are known, as `model_type` names them.
-const MODEL_TYPES: [&str; 3] = ["bert", "vit", "particle_transformer"];
+const MODEL_TYPES: [&str; 5] = ["bert", "distilbert", "roberta", "vit", "particle_transformer"];
 
 /// A graph, and the kind of model that it is.
 pub(super) struct Checkpoint {
@@ -58,7 +59,9 @@ pub(super) fn read(path: &Path) -> Result<Checkpoint, Error> {
     let model_type = known.ok_or_else(|| one_of(&fields, "model_type", name, &MODEL_TYPES))?;
     let mut network = Network::new(tensors(path)?);
     match model_type {
-        "bert" => bert::build(&fields, &mut network)?,
+        "bert" => bert::build(&fields, &mut network, &bert::BERT)?,
+        "roberta" => bert::build(&fields, &mut network, &bert::ROBERTA)?,
+        "distilbert" => distilbert::build(&fields, &mut network)?,
         "vit" => vit::build(&fields, &mut network)?,
         _ => part::build(&fields, &mut network)?,
     }

@@ -72,7 +72,7 @@ pub(super) fn largest_difference(found: &[f64], expected: &[f64]) -> f64 {
     found.iter().zip(expected).map(difference).fold(0.0, f64::max)
 }
 
-pub(super) const MODELS: [&str; 15] = [
+pub(super) const MODELS: [&str; 17] = [
     "mlp",
     "text13",
     "text17",
@@ -83,6 +83,8 @@ pub(super) const MODELS: [&str; 15] = [
     "bert_embeddings",
     "bert_logits",
     "bert_pooled",
+    "distilbert_logits",
+    "roberta_logits",
     "vit_logits",
     "vit_pooled",
     "part_weights",
