@@ -62,10 +62,11 @@ macro_rules! numbers {
     };
 }
 
-/// The kernels of the crate that is being built: `all.h` in its folder `kernels`, with all that it
-/// includes.
+/// The kernels of the crate that is being built: `all.h` in its folder `kernels`, or in another
+/// one, with all that it includes.
 #[derive(Debug)]
 pub struct KernelText {
+    folder: &'static Path,
     /// The Rust file of the fields.
     fields: &'static str,
     layout: String,
@@ -75,11 +76,18 @@ impl KernelText {
     /// Describes the kernels whose header of structs is generated from `fields`.
     pub fn new(fields: &'static str, structs: &[String], numbers: &str) -> KernelText {
         let about = format!("// Generated from {fields} by the build script; do not edit.");
-        KernelText { fields, layout: format!("{about}\n\n{}\n{numbers}", structs.join("\n")) }
+        let layout = format!("{about}\n\n{}\n{numbers}", structs.join("\n"));
+        KernelText { folder: Path::new("kernels"), fields, layout }
     }
 
-    /// Writes the dialect and all headers as `name.metal`, and `layout.h`, to the folder of the
-    /// build script.
+    /// Takes the kernels of another folder than `kernels`.
+    #[must_use]
+    pub fn in_folder(self, folder: &'static str) -> KernelText {
+        KernelText { folder: Path::new(folder), ..self }
+    }
+
+    /// Writes the dialect and all headers as `name.metal`, and the header of structs as
+    /// `name_layout.h`, to the folder of the build script.
     ///
     /// # Panics
     ///
@@ -87,24 +95,28 @@ impl KernelText {
     /// or written.
     pub fn write(&self, name: &str) {
         let dialect = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ns-device/kernels/dialect.h");
-        for path in [Path::new("build.rs"), Path::new("kernels"), Path::new(self.fields), &dialect] {
+        for path in [Path::new("build.rs"), Path::new("kernels"), self.folder, Path::new(self.fields), &dialect] {
             println!("cargo::rerun-if-changed={}", path.display());
         }
         println!("cargo::rerun-if-env-changed=UPDATE_LAYOUT");
         self.check_layout();
-        let text = read(&dialect) + &expanded(Path::new("kernels"), "all.h");
+        let text = read(&dialect) + &expanded(self.folder, "all.h");
         let out = PathBuf::from(env::var_os("OUT_DIR").expect("Cargo sets OUT_DIR"));
         fs::write(out.join(format!("{name}.metal")), text).expect("OUT_DIR can be written to");
-        fs::write(out.join("layout.h"), &self.layout).expect("OUT_DIR can be written to");
+        fs::write(out.join(format!("{name}_layout.h")), &self.layout).expect("OUT_DIR can be written to");
     }
 
     fn check_layout(&self) {
-        let (path, fields) = ("kernels/layout.h", self.fields);
-        if fs::read_to_string(path).ok().as_ref() != Some(&self.layout) {
+        let (path, fields) = (self.folder.join("layout.h"), self.fields);
+        if fs::read_to_string(&path).ok().as_ref() != Some(&self.layout) {
             let package = env::var("CARGO_PKG_NAME").expect("Cargo sets it");
             let hint = format!("hint: `UPDATE_LAYOUT=1 cargo build -p {package}` writes it; then `make ptx`");
-            assert!(env::var_os("UPDATE_LAYOUT").is_some(), "{path} is outdated: {fields} has changed\n{hint}");
-            fs::write(path, &self.layout).expect("the header can be written");
+            assert!(
+                env::var_os("UPDATE_LAYOUT").is_some(),
+                "{} is outdated: {fields} has changed\n{hint}",
+                path.display()
+            );
+            fs::write(&path, &self.layout).expect("the header can be written");
         }
     }
 }

@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn the_kernels_see_the_same_structs() {
         let committed = include_str!("../../kernels/layout.h");
-        assert_eq!(committed, include_str!(concat!(env!("OUT_DIR"), "/layout.h")));
+        assert_eq!(committed, include_str!(concat!(env!("OUT_DIR"), "/transformer_layout.h")));
         assert_eq!(committed.matches("\nSTRUCT(").count(), 7);
     }
 }

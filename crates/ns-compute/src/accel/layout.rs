@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn the_kernels_see_the_same_structs() {
         let committed = include_str!("../../kernels/layout.h");
-        assert_eq!(committed, include_str!(concat!(env!("OUT_DIR"), "/layout.h")));
+        assert_eq!(committed, include_str!(concat!(env!("OUT_DIR"), "/likelihood_layout.h")));
         let n_fields = Layout::default().fields_mut().len() + Task::default().fields_mut().len();
         assert_eq!(committed.matches("    uint ").count(), n_fields);
         assert!(size_of::<Layout>() <= 4096, "kernels take no larger struct");
