@@ -222,6 +222,7 @@ pub(crate) fn compare(comparison: Comparison, of: Type, a: u64, b: u64) -> bool 
                 | Comparison::LessEqualOrNan
                 | Comparison::GreaterOrNan
                 | Comparison::GreaterEqualOrNan
+                | Comparison::OneIsNan
         );
     };
     match comparison {
@@ -232,6 +233,7 @@ pub(crate) fn compare(comparison: Comparison, of: Type, a: u64, b: u64) -> bool 
         Comparison::Greater | Comparison::GreaterOrNan => ordering.is_gt(),
         Comparison::GreaterEqual | Comparison::GreaterEqualOrNan => ordering.is_ge(),
         Comparison::Numbers => true,
+        Comparison::OneIsNan => false,
     }
 }
 

@@ -292,6 +292,7 @@ impl Decoder<'_> {
             ("gtu", true) => Comparison::GreaterOrNan,
             ("geu", true) => Comparison::GreaterEqualOrNan,
             ("num", true) => Comparison::Numbers,
+            ("nan", true) => Comparison::OneIsNan,
             _ => return Err(self.unknown()),
         };
         Ok(Operation::Compare { comparison, of, to: self.to()?, operands: self.sources(of)? })

@@ -192,6 +192,7 @@ pub enum Comparison {
     GreaterOrNan,
     GreaterEqualOrNan,
     Numbers,
+    OneIsNan,
 }
 
 /// How a conversion rounds.

@@ -100,7 +100,7 @@ fn conversions_round_and_saturate() {
 #[test]
 fn comparisons_know_what_a_nan_is() {
     let nan = f64_constant(f64::NAN);
-    for (name, expected) in [("eq", 0), ("neu", 1), ("lt", 0), ("ltu", 1), ("geu", 1), ("num", 0)] {
+    for (name, expected) in [("eq", 0), ("neu", 1), ("lt", 0), ("ltu", 1), ("geu", 1), ("num", 0), ("nan", 1)] {
         let body = format!("setp.{name}.f64 %p1, {nan}, {};\nselp.b32 %r1, 1, 0, %p1;", f64_constant(1.0));
         assert_eq!(word(&body), expected, "{name}");
     }
