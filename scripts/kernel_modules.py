@@ -15,7 +15,7 @@ class KernelModule:
 
     # The `NAME` of `NAME.f64.ptx`.
     name: str
-    # The crate's folder; its kernels are in `kernels/` there.
+    # The crate's folder; its kernels are in `kernels/` there, or in a folder of that.
     crate: str
     # The header that the text consists of, the dialect before it: `all.h` includes the others.
     header: str
@@ -25,12 +25,14 @@ class KernelModule:
     emulated: str = "emulated.cpp"
     # Tests whose launches are recorded and replayed under sanitizers: arguments of `cargo test`.
     record: tuple[str, ...] = ()
+    # The folder of the kernels in `kernels/`, if it is not that one.
+    inner: str = "."
     # More options for NVRTC, or others: `--fmad=true` where products and sums may be fused.
     options: tuple[str, ...] = ()
 
     @property
     def folder(self) -> pathlib.Path:
-        return ROOT / self.crate / "kernels"
+        return ROOT / self.crate / "kernels" / self.inner
 
     def sources(self) -> list[pathlib.Path]:
         """The files that the text is put together of, each once, without those that only include
@@ -92,6 +94,15 @@ MODULES = (
         header="all.h",
         # Single precision, as weights and caches are.
         precisions=("f32",),
-        record=("-p", "torchless", "--test", "torchless", "--", "recorded_for_the_sanitizers"),
+        record=("-p", "torchless", "--test", "torchless", "--", "devices::launches::recorded_for_the_sanitizers"),
+    ),
+    KernelModule(
+        name="encoder",
+        crate="torchless",
+        header="all.h",
+        inner="encoder",
+        # Single precision, as the numbers between steps are.
+        precisions=("f32",),
+        record=("-p", "torchless", "--test", "torchless", "--", "encoders::devices::recorded_for_the_sanitizers"),
     ),
 )

@@ -24,13 +24,14 @@ TOLERANCES = {
     "self_test.f32": {"self_test_functions": 3e-7},
     "likelihood.f64": {"newton": 1e-9, "fit": 1e-9},
     "transformer.f32": dict.fromkeys(("attention", "attention_sum", "attention_tiles", "silu", "silu_mul", "softmax"), 1e-6),
+    "encoder.f32": dict.fromkeys(("combine_reals", "map_reals", "map_wide", "softmax_rows"), 1e-6),
 }
 # Launches that may differ: those of a model whose matrix is singular to rounding, where the last
 # bits decide whether it is positive definite. With more fused products there are more of them.
 MAY_DIFFER = {"likelihood.f64": {"newton": 1, "fit": 1}}
 MAY_DIFFER_FUSED = {"likelihood.f64": {"newton": 2, "fit": 1}}
 # Percent of the basic blocks that the launches have to reach, as measured, rounded down.
-LEAST_COVERAGE = {"self_test.f64": 71, "self_test.f32": 71, "likelihood.f64": 94, "transformer.f32": 49}
+LEAST_COVERAGE = {"self_test.f64": 71, "self_test.f32": 71, "likelihood.f64": 94, "transformer.f32": 49, "encoder.f32": 72}
 
 
 def scratch(module) -> list[tuple[str, int]]:

@@ -146,6 +146,14 @@ pub enum Error {
         /// The device.
         device: &'static str,
     },
+    /// What encoders do on the CPU only.
+    #[error("{what}: encoders compute this on the CPU only, and not on {device}")]
+    EncoderOnCpuOnly {
+        /// What was asked for.
+        what: &'static str,
+        /// The device.
+        device: &'static str,
+    },
     /// A matrix or a batch that kernels cannot count: they have 32 bits.
     #[error("a matrix of this model, or a batch of its tokens, has more elements than a device counts (32 bits)")]
     TooLargeForDevice,
@@ -288,6 +296,7 @@ impl Error {
             Error::NoBackend { .. }
             | Error::Device(_)
             | Error::DeviceRefused { .. }
+            | Error::EncoderOnCpuOnly { .. }
             | Error::TooLargeForDevice
             | Error::HeadTooWide { .. } => Some("`--device cpu` computes here"),
             _ => None,
@@ -452,6 +461,18 @@ pub enum NodeProblem {
     /// An operator whose derivative with respect to an input is not computed.
     #[error("its derivative is not computed")]
     NoGradient,
+    /// An operator that devices do not compute.
+    #[error("devices have no kernel for it with {elements}")]
+    NoKernel {
+        /// What it is computed of.
+        elements: &'static str,
+    },
+    /// A constant that devices do not have.
+    #[error("its constant {value} has more than 32 bits, and devices have no such integers")]
+    DeviceInteger {
+        /// The integer.
+        value: i64,
+    },
     /// A tensor of more elements than are computed.
     #[error("a tensor of shape {shape} has more than {limit} elements")]
     TooLarge {
@@ -473,6 +494,7 @@ impl NodeProblem {
             NodeProblem::NoGradient => {
                 Some("weights of normalisations and convolutions, and limits of Clip, must not depend on an input")
             }
+            NodeProblem::NoKernel { .. } | NodeProblem::DeviceInteger { .. } => Some("`--device cpu` computes it"),
             NodeProblem::TooLarge { .. } => Some("give fewer events at once, or shorter ones"),
             _ => None,
         }

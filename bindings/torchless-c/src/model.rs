@@ -189,7 +189,10 @@ pub unsafe extern "C" fn torchless_open_with_weights(
         let weights = *known.ok_or(Failure::Weights { found: weights })?;
         // SAFETY: as the header says.
         let fixed = unsafe { fixed_inputs(inputs)? };
-        let encoder = Encoder::open_with(Path::new(path), &EncoderOptions { precision, weights, fixed })?;
+        let encoder = Encoder::open_with(
+            Path::new(path),
+            &EncoderOptions { precision, weights, fixed, ..EncoderOptions::default() },
+        )?;
         let ports = |ports: Vec<EncoderPort>| ports.into_iter().map(Port::new).collect::<Result<Vec<_>, _>>();
         let (inputs, outputs) = (ports(encoder.inputs())?, ports(encoder.outputs())?);
         place[0] = Box::into_raw(Box::new(Model { encoder, inputs, outputs }));

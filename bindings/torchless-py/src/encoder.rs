@@ -58,7 +58,7 @@ impl RawEncoder {
             FixedInput { name: name.clone(), shape: array.shape().to_vec(), values }
         });
         let weights = WeightStorage::named(weights).ok_or_else(|| error::unknown_weights(py, weights))?;
-        let options = EncoderOptions { precision, weights, fixed: fixed.collect() };
+        let options = EncoderOptions { precision, weights, fixed: fixed.collect(), ..EncoderOptions::default() };
         let encoder = py.detach(|| Encoder::open_with(path, &options)).map_err(|error| error::library(py, &error))?;
         Ok(RawEncoder { encoder, scratches: ScratchPool::new(), threads: Mutex::new(None) })
     }

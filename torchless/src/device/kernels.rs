@@ -22,12 +22,21 @@ pub(super) enum TransformerKernel {
     WeightedSum,
 }
 
+/// Returns the text of kernels if a backend that reads it is built in: libraries without devices do
+/// not carry it.
+pub(crate) const fn text_of(is_read: bool, text: &'static str) -> Option<&'static str> {
+    if is_read { Some(text) } else { None }
+}
+
 static MODULE: KernelModule = KernelModule {
     name: "transformer",
     ptx_f64: None,
-    ptx_f32: Some(include_str!("../../kernels/transformer.f32.ptx")),
+    ptx_f32: text_of(cfg!(any(feature = "cuda", feature = "gpu")), include_str!("../../kernels/transformer.f32.ptx")),
     // Put together by the build script: kernels/all.h with all that it includes.
-    source: Some(include_str!(concat!(env!("OUT_DIR"), "/transformer.metal"))),
+    source: text_of(
+        cfg!(any(feature = "metal", feature = "gpu")),
+        include_str!(concat!(env!("OUT_DIR"), "/transformer.metal")),
+    ),
     emulated: emulated_kernels![
         embedding,
         rmsnorm,

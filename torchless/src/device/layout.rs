@@ -1,7 +1,7 @@
 //! The constants that kernels are launched with.
 //!
 //! `layout_fields.rs` has the only list; the build script makes the C++ text of it,
-//! `kernels/layout.h`.
+//! `kernels/layout.h`. The encoders' kernels have a list of their own, and use these macros, too.
 
 /// The type of a field for the host.
 macro_rules! field {
@@ -29,7 +29,7 @@ macro_rules! constants {
         $(#[doc = $about])*
         #[derive(Debug, Clone, Copy, PartialEq, Default)]
         pub(super) struct $name {
-            $($(#[doc = $doc])* pub(super) $field: field!($type),)*
+            $($(#[doc = $doc])* pub(super) $field: $crate::device::layout::field!($type),)*
         }
 
         impl $name {
@@ -37,7 +37,7 @@ macro_rules! constants {
 
             /// Returns the fields in order, as a launch hands them over.
             pub(super) fn words(&self) -> [u32; Self::N_FIELDS] {
-                [$(bits!($type, self.$field)),*]
+                [$($crate::device::layout::bits!($type, self.$field)),*]
             }
         }
     };
@@ -49,6 +49,8 @@ macro_rules! numbers {
         $($(#[doc = $doc])* pub(super) const $name: u32 = $value;)*
     };
 }
+
+pub(crate) use {bits, constants, field, numbers};
 
 include!("layout_fields.rs");
 

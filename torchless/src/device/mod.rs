@@ -8,7 +8,7 @@ mod backend;
 mod engine;
 mod kernels;
 mod launch;
-mod layout;
+pub(crate) mod layout;
 mod memory;
 mod original_names;
 mod self_test;
@@ -16,9 +16,11 @@ mod weights;
 
 pub use backend::DeviceBackend;
 pub(crate) use engine::{DeviceCache, DeviceEngine};
+pub(crate) use kernels::text_of;
 pub use memory::{DeviceKvCache, DeviceMemoryPool, DeviceTensor, DeviceTensorBatch};
 pub use original_names::*;
 pub use self_test::self_test;
+pub(crate) use self_test::{Failure, Verdicts, differs, numbers};
 pub use weights::{DeviceMemory, estimate_device_memory};
 
 use ns_device::{Backend, Device, DeviceError, OpenOptions, Precision};
@@ -37,7 +39,8 @@ pub fn open(backend: Backend, index: usize) -> Result<Device, Error> {
     Ok(device)
 }
 
-fn open_untested(backend: Backend, index: usize) -> Result<Device, DeviceError> {
+/// Opens a device whose kernels for transformers are not compared with the CPU's.
+pub(crate) fn open_untested(backend: Backend, index: usize) -> Result<Device, DeviceError> {
     let options = OpenOptions { precision: Some(Precision::Single), ..OpenOptions::default() };
     Device::open_with(backend, index, &options)
 }

@@ -19,8 +19,10 @@ use crate::weights::format::Format;
 /// square; a wrong kernel is off by a part of 1.
 const TOLERANCE: f64 = 1e-4;
 
+static DONE: Verdicts = Verdicts::new();
+
 /// The verdicts on the devices that were tested.
-static DONE: Mutex<Vec<Verdict>> = Mutex::new(Vec::new());
+pub(crate) struct Verdicts(Mutex<Vec<Verdict>>);
 
 #[derive(Debug, Clone)]
 struct Verdict {
@@ -29,29 +31,45 @@ struct Verdict {
     failure: Option<Failure>,
 }
 
+/// A number that a device computed wrongly.
 #[derive(Debug, Clone)]
-struct Failure {
+pub(crate) struct Failure {
     what: String,
     value: f32,
     expected: f32,
 }
 
+impl Verdicts {
+    pub(crate) const fn new() -> Verdicts {
+        Verdicts(Mutex::new(Vec::new()))
+    }
+
+    /// Tests a device by `compare` the first time, and remembers the verdict.
+    pub(crate) fn once(
+        &self,
+        device: &Device,
+        compare: impl FnOnce(&Device) -> Result<Option<Failure>, Error>,
+    ) -> Result<(), Error> {
+        let (backend, index) = (device.backend(), device.index());
+        let mut done = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = done.iter().find(|verdict| (verdict.backend, verdict.index) == (backend, index));
+        let failure = match known {
+            Some(verdict) => verdict.failure.clone(),
+            None => {
+                let failure = compare(device)?;
+                device.trim();
+                device.reset_counters();
+                done.push(Verdict { backend, index, failure: failure.clone() });
+                failure
+            }
+        };
+        failure.map_or(Ok(()), |failure| Err(failure.into()))
+    }
+}
+
 /// Tests a device the first time in a process, and remembers the verdict.
 pub(super) fn once(device: &Device) -> Result<(), Error> {
-    let (backend, index) = (device.backend(), device.index());
-    let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = done.iter().find(|verdict| (verdict.backend, verdict.index) == (backend, index));
-    let failure = match known {
-        Some(verdict) => verdict.failure.clone(),
-        None => {
-            let failure = compare(device)?;
-            device.trim();
-            device.reset_counters();
-            done.push(Verdict { backend, index, failure: failure.clone() });
-            failure
-        }
-    };
-    failure.map_or(Ok(()), |failure| Err(failure.into()))
+    DONE.once(device, compare)
 }
 
 /// Compares the kernels on a device with the CPU's.
@@ -85,7 +103,7 @@ fn compare(device: &Device) -> Result<Option<Failure>, Error> {
 }
 
 /// Returns the first number whose error is above the tolerance of its part.
-fn differs(what: &str, found: &[Vec<f32>], expected: &[Vec<f32>]) -> Option<Failure> {
+pub(crate) fn differs(what: &str, found: &[Vec<f32>], expected: &[Vec<f32>]) -> Option<Failure> {
     for (found, expected) in found.iter().zip(expected) {
         let squares: f64 = expected.iter().map(|number| f64::from(*number).powi(2)).sum();
         let size = (squares / expected.len() as f64).sqrt();
@@ -101,7 +119,7 @@ fn differs(what: &str, found: &[Vec<f32>], expected: &[Vec<f32>]) -> Option<Fail
 }
 
 /// Returns pseudo-random numbers between -1 and 1.
-fn numbers(length: usize, seed: u32) -> Vec<f32> {
+pub(crate) fn numbers(length: usize, seed: u32) -> Vec<f32> {
     let hash = |index: u32| (index.wrapping_add(seed).wrapping_mul(2_654_435_761) ^ seed).wrapping_mul(2_246_822_519);
     (0..length as u32).map(|index| (hash(index) >> 8) as f32 / (1 << 23) as f32 - 1.0).collect()
 }

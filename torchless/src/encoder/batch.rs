@@ -153,9 +153,10 @@ impl Encoder {
     }
 
     /// Returns how many events of one length are computed together: as many as keep their buffers
-    /// in a cache. It is the caller's number where one event by itself cannot be planned.
+    /// in a cache. It is the caller's number where one event by itself cannot be planned, and on a
+    /// device.
     fn events_at_once(&self, scratches: &ScratchPool, events: &CheckedEvents<'_>, most: usize) -> usize {
-        if events.lengths.is_some() || events.n_events.min(most) < 2 {
+        if self.device.is_some() || events.lengths.is_some() || events.n_events.min(most) < 2 {
             return most;
         }
         let one = Group { events: vec![0], length: None };

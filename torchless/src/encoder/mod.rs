@@ -9,9 +9,12 @@
 //! of a product is one chain of multiply-adds along the inner axis, sums add element i to lane
 //! i mod 16, and no kernel looks at a neighbour. Numbers behind a mask do not change a bit either
 //! if they stay finite in the model: their weights are exact zeros.
+//!
+//! A device computes the same plans ([`Encoder::on_device`]), with kernels of its own.
 
 mod batch;
 mod checkpoint;
+mod device;
 mod events;
 mod fuse;
 mod gradients;
@@ -34,7 +37,10 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use ns_device::{Backend, Device};
+
 pub use batch::{EncodeOptions, ScratchPool};
+use device::EncoderDevice;
 pub use gradients::{Cotangent, EncoderGradients, GradientTarget, InputGradient};
 pub use graph::Dimension;
 use graph::{Graph, Op, Port};
@@ -43,6 +49,7 @@ pub use histograms::{
     WeightedEvents,
 };
 pub use onnx::read_tensor;
+use plan::Builder;
 pub use plan::EncoderPrecision;
 pub use ragged::{Column, EncoderEvents, Offsets, RaggedInput};
 pub use run::{EncoderInput, EncoderOutput, EncoderScratch, InputValues, OutputValues};
@@ -50,6 +57,7 @@ pub use storage::WeightStorage;
 use tensor::{Data, Kind, Tensor};
 
 use crate::error::{Error, InputProblem};
+use crate::preference::BackendPreference;
 use crate::simd::InstructionSet;
 
 /// A model that turns events into numbers.
@@ -80,6 +88,8 @@ pub struct Encoder {
     identity: Arc<()>,
     /// What gradients need of the weights.
     transposes: kernels::backward::Transposes,
+    /// What computes instead of the CPU.
+    device: Option<EncoderDevice>,
 }
 
 /// How a model is opened.
@@ -92,6 +102,8 @@ pub struct EncoderOptions {
     /// Inputs that are always the same; they may decide on shapes. The model has one input less for
     /// each.
     pub fixed: Vec<FixedInput>,
+    /// What computes: by default the CPU. Devices have single precision, and weights of it.
+    pub device: BackendPreference,
 }
 
 /// An input that is always the same.
@@ -135,15 +147,74 @@ impl Encoder {
     /// # Errors
     ///
     /// Those of [`Encoder::open`], fixed inputs that the model does not have, and weights that
-    /// cannot be stored as `options` say: the error names the tensor.
+    /// cannot be stored as `options` say: the error names the tensor. A device that is not there,
+    /// and what [`Encoder::on_device`] refuses.
     pub fn open_with(path: impl AsRef<Path>, options: &EncoderOptions) -> Result<Encoder, Error> {
         let (architecture, graph) = match checkpoint::is_checkpoint(path.as_ref()) {
             true => checkpoint::read(path.as_ref()).map(|read| (read.model_type, read.graph))?,
             false => ("onnx", onnx::read(path.as_ref())?),
         };
         let encoder = Encoder::of_graph(graph, options, InstructionSet::best())?;
+        let encoder = match options.device.backend() {
+            Some(backend) => {
+                check_options_of_device(backend, options)?;
+                let device = device_of(options.device, backend)?;
+                encoder.on_device(&device)?
+            }
+            None => encoder,
+        };
         memory::give_back();
         Ok(Encoder { architecture, ..encoder })
+    }
+
+    /// Returns the model computed on a device, as [`crate::device::open`] gives it.
+    ///
+    /// Its weights are uploaded when they are needed first. Where an operator without a kernel
+    /// depends on shapes, it is refused when events have such shapes.
+    ///
+    /// # Errors
+    ///
+    /// An operator that has no kernel, by its node; a model of double precision, or with weights
+    /// that are not stored in single precision; a device that computes something else than the CPU.
+    ///
+    /// ```
+    /// # #[cfg(feature = "emulated")] {
+    /// use torchless::backend::Backend;
+    /// use torchless::encoder::{Encoder, EncoderInput, EncoderScratch, InputValues};
+    ///
+    /// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/encoders"))?;
+    /// let device = torchless::device::open(Backend::Emulated, 0)?; // or Backend::Cuda
+    /// let model = Encoder::open("mlp.onnx")?.on_device(&device)?;
+    /// let x = EncoderInput { name: "x", shape: &[1, 3], values: InputValues::F32(&[0.5, -1.0, 2.0]) };
+    /// let outputs = model.run(&mut EncoderScratch::new(), &[x])?;
+    /// assert_eq!(outputs[0].shape, [1, 2]);
+    /// assert!(device.counters().launches > 0);
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on_device(self, device: &Device) -> Result<Encoder, Error> {
+        let backend = device.backend();
+        let options = EncoderOptions { precision: self.precision, weights: self.weights, ..EncoderOptions::default() };
+        check_options_of_device(backend, &options)?;
+        device.check_fits(self.weight_bytes() as u64)?;
+        let there = EncoderDevice::new(device, &self.graph)?;
+        // Shapes that the model does not take are refused when events have them.
+        if let Some(shapes) = self.example_shapes()
+            && let Ok(plan) = Builder::new(self.precision, self.isa).plan(&self.graph, &shapes)
+        {
+            there.plan(&plan)?;
+        }
+        Ok(Encoder { device: Some(there), ..self })
+    }
+
+    /// Returns shapes that inputs may have, if the model declares them.
+    fn example_shapes(&self) -> Option<Vec<Vec<usize>>> {
+        let size = |(axis, dimension): (usize, &Dimension)| match dimension {
+            Dimension::Fixed(size) => *size,
+            Dimension::Named(_) => [2, 8][usize::from(axis > 0)],
+        };
+        let shape = |port: &Port| Some(port.dimensions.as_ref()?.iter().enumerate().map(size).collect());
+        self.graph.inputs.iter().map(shape).collect()
     }
 
     /// Returns whether `path` is one that [`Encoder::open`] reads, by its name and, of safetensors,
@@ -182,6 +253,7 @@ impl Encoder {
             n_nodes,
             identity: Arc::default(),
             transposes: Default::default(),
+            device: None,
         })
     }
 
@@ -222,6 +294,11 @@ impl Encoder {
         self.weights.is_approximate()
     }
 
+    /// Returns the device that computes it, if that is not the CPU.
+    pub fn device(&self) -> Option<&Device> {
+        self.device.as_ref().map(EncoderDevice::device)
+    }
+
     /// Returns the number of nodes in the file, and of those that are left.
     pub fn n_nodes(&self) -> [usize; 2] {
         [self.n_nodes, self.graph.nodes.len()]
@@ -248,6 +325,22 @@ impl EncoderPort {
     fn of(port: &Port) -> EncoderPort {
         EncoderPort { name: port.name.clone(), elements: port.kind.name(), dimensions: port.dimensions.clone() }
     }
+}
+
+/// Refuses what devices do not compute.
+fn check_options_of_device(backend: Backend, options: &EncoderOptions) -> Result<(), Error> {
+    let what = match (options.precision, options.weights) {
+        (EncoderPrecision::Double, _) => "double precision",
+        (_, WeightStorage::F32) => return Ok(()),
+        _ => "weights that are not stored in single precision",
+    };
+    Err(Error::EncoderOnCpuOnly { what, device: backend.name() })
+}
+
+/// Opens the device of a backend. The kernels of decoders are neither tested nor compiled: those of
+/// encoders are other ones, with a test of their own.
+fn device_of(preference: BackendPreference, backend: Backend) -> Result<Device, Error> {
+    crate::device::open_untested(backend, 0).map_err(|error| Error::NoBackend { preference, why: error.to_string() })
 }
 
 /// Makes a constant of an input.

@@ -4,13 +4,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::Encoder;
+use super::device::{DevicePlan, EncoderDevice};
 use super::gradients::Tape;
 use super::graph::{Dimension, Port};
 use super::kernels::{self, Arg, KernelScratch};
 use super::origin;
 use super::plan::{Builder, Plan, Source, Value};
 use super::tensor::{Class, Data, Kind};
-use crate::error::{Error, InputProblem};
+use crate::error::{Error, InputProblem, NodeProblem};
 
 /// An input of one call: its name in the model, its shape, and its numbers, the last axis running
 /// fastest.
@@ -134,6 +135,8 @@ struct KnownPlan {
     model: Arc<()>,
     shapes: Vec<Vec<usize>>,
     plan: Arc<Plan>,
+    /// Its launches, if a device computes it.
+    planned: Option<Arc<DevicePlan>>,
 }
 
 impl EncoderScratch {
@@ -160,11 +163,24 @@ impl EncoderScratch {
     }
 
     fn keep(&mut self, model: &Arc<()>, shapes: Vec<Vec<usize>>, plan: Arc<Plan>) {
-        self.plans.push(KnownPlan { model: Arc::clone(model), shapes, plan });
+        self.plans.push(KnownPlan { model: Arc::clone(model), shapes, plan, planned: None });
         let bytes = |plans: &[KnownPlan]| plans.iter().map(|known| known.plan.n_bytes).sum::<usize>();
         while self.plans.len() > 1 && bytes(&self.plans) > Self::MOST_PLAN_BYTES {
             self.plans.remove(0);
         }
+    }
+
+    /// Finds or makes the launches of the plan that was found last.
+    fn planned(&mut self, device: &EncoderDevice, plan: &Plan) -> Result<Arc<DevicePlan>, Error> {
+        let known = self.plans.last_mut();
+        if let Some(planned) = known.as_ref().and_then(|known| known.planned.as_ref()) {
+            return Ok(Arc::clone(planned));
+        }
+        let planned = Arc::new(device.plan(plan)?);
+        if let Some(known) = known {
+            known.planned = Some(Arc::clone(&planned));
+        }
+        Ok(planned)
     }
 
     /// Makes the buffers of a plan large enough.
@@ -186,13 +202,17 @@ impl Encoder {
     ///
     /// Inputs that are missing, unknown, or not of the type and the shape that the model declares;
     /// shapes that the model's operators do not take together; an index that is out of range, such
-    /// as that of a token, with its event and its input.
+    /// as that of a token, with its event and its input. On a device: operators without a kernel,
+    /// by their nodes, and a device that fails.
     pub fn run(&self, scratch: &mut EncoderScratch, inputs: &[EncoderInput<'_>]) -> Result<Vec<EncoderOutput>, Error> {
         let ordered = self.check(inputs)?;
         let plan = self.plan(scratch, ordered.iter().map(|input| input.shape))?;
-        scratch.prepare(&plan);
-        for (input, &slot) in ordered.iter().zip(&plan.inputs) {
-            write(input.values, &mut scratch.buffers[plan.buffer_of[slot]]);
+        if let Some(device) = &self.device {
+            let planned = scratch.planned(device, &plan)?;
+            let slots =
+                device.run(&plan, &planned, &ordered).map_err(|error| self.explain(error, &plan, scratch, &ordered))?;
+            let outputs = self.graph.outputs.iter().zip(&plan.outputs);
+            return Ok(outputs.map(|(port, value)| read(port, value, |slot| &slots[&slot])).collect());
         }
         self.follow(&plan, scratch, &ordered)?;
         let outputs = self.graph.outputs.iter().zip(&plan.outputs);
@@ -225,8 +245,23 @@ impl Encoder {
         Ok(plan.buffers.iter().map(|&(class, length)| length * class.n_bytes()).sum())
     }
 
-    /// Computes every step of `inputs`, which are written where the plan has them.
+    /// Returns the error of a device; for an index that is out of range, that of the same events on
+    /// the CPU, where indices are at hand.
+    fn explain(&self, error: Error, plan: &Plan, scratch: &mut EncoderScratch, inputs: &[&EncoderInput<'_>]) -> Error {
+        match &error {
+            Error::Node { problem: NodeProblem::Index, .. } => {
+                self.follow(plan, scratch, inputs).err().unwrap_or(error)
+            }
+            _ => error,
+        }
+    }
+
+    /// Computes every step of a plan for `inputs`, in the order of the model.
     fn follow(&self, plan: &Plan, scratch: &mut EncoderScratch, inputs: &[&EncoderInput<'_>]) -> Result<(), Error> {
+        scratch.prepare(plan);
+        for (input, &slot) in inputs.iter().zip(&plan.inputs) {
+            write(input.values, &mut scratch.buffers[plan.buffer_of[slot]]);
+        }
         for step in &plan.steps {
             let place = plan.buffer_of[step.out];
             // The output is taken out, so that inputs can be borrowed meanwhile.

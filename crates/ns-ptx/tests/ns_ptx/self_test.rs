@@ -57,8 +57,13 @@ fn products_without_a_rounding_mode_may_be_fused() {
 
 #[test]
 fn all_modules_are_understood() {
-    let text = include_str!("../../../../torchless/kernels/transformer.f32.ptx");
-    let module = Module::parse(text).expect("PTX");
-    assert!(module.kernel("matmul").is_some());
-    assert!(module.functions.iter().all(|function| !function.leaders.is_empty()));
+    let modules = [
+        (include_str!("../../../../torchless/kernels/transformer.f32.ptx"), "matmul"),
+        (include_str!("../../../../torchless/kernels/encoder/encoder.f32.ptx"), "multiply_matrices"),
+    ];
+    for (text, kernel) in modules {
+        let module = Module::parse(text).expect("PTX");
+        assert!(module.kernel(kernel).is_some());
+        assert!(module.functions.iter().all(|function| !function.leaders.is_empty()));
+    }
 }

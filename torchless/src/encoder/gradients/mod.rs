@@ -63,7 +63,7 @@ impl Encoder {
     /// # Errors
     ///
     /// Those of [`Encoder::encode_events`]; targets that the model does not have, also if there are
-    /// no events; an operator whose derivative is not computed, by its node.
+    /// no events; an operator whose derivative is not computed, by its node; a model on a device.
     ///
     /// ```
     /// use torchless::Threads;
@@ -96,6 +96,9 @@ impl Encoder {
         target: &GradientTarget<'_>,
         options: &EncodeOptions,
     ) -> Result<EncoderGradients, Error> {
+        if let Some(device) = self.device() {
+            return Err(Error::EncoderOnCpuOnly { what: "gradients", device: device.backend().name() });
+        }
         let events = CheckedEvents::new(&self.graph, events, options)?;
         events.check_mask(options)?;
         let target = CheckedTarget::new(&self.graph, &events, target)?;

@@ -145,6 +145,20 @@ impl PackedMatrix {
         PackedMatrix { rows: view.shape[0], columns: view.shape[1], stored: StoredPanels::F32(panels) }
     }
 
+    /// Returns the matrix row by row, if it is stored in single precision.
+    pub(in crate::encoder) fn rows_of_f32(&self) -> Option<Vec<f32>> {
+        let StoredPanels::F32(panels) = &self.stored else { return None };
+        let mut values = Vec::with_capacity(self.rows * self.columns);
+        for row in 0..self.rows {
+            let of_panel = |first: usize| {
+                let [left, right] = &panels[first / PANEL * self.rows + row];
+                left.0.iter().chain(&right.0).take(self.columns - first)
+            };
+            values.extend((0..self.columns).step_by(PANEL).flat_map(of_panel));
+        }
+        Some(values)
+    }
+
     pub(in crate::encoder) fn n_bytes(&self) -> usize {
         match &self.stored {
             StoredPanels::F32(panels) => size_of_val(panels.as_slice()),

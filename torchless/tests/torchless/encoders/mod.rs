@@ -1,6 +1,7 @@
 //! Encoders: models that other programs made, and what they compute for them.
 
 mod checkpoints;
+mod devices;
 mod gradients;
 mod histograms;
 mod hostile;
