@@ -358,6 +358,10 @@ pub(super) struct EncodeArgs {
     #[arg(long, value_name = "N", default_value_t = 16)]
     pub(super) batch: usize,
 
+    /// What computes; a device that is not there is an error, and auto is the CPU
+    #[arg(long, visible_alias = "gpu", value_enum, default_value = "auto")]
+    pub(super) device: DeviceArg,
+
     /// Threads of the CPU; 0 for as many as the machine has. No number changes a result
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) threads: usize,

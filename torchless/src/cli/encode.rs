@@ -27,7 +27,11 @@ pub(super) fn run(args: &EncodeArgs) -> Result<(), CliError> {
         check_output(path)?;
     }
     let precision = if args.double { EncoderPrecision::Double } else { EncoderPrecision::Single };
-    let options = EncoderOptions { precision, weights: args.weights.0, ..EncoderOptions::default() };
+    let (weights, device) = (args.weights.0, args.device.0);
+    if let (Some(backend), Some(_)) = (device.backend(), &args.gradients) {
+        return Err(Error::EncoderOnCpuOnly { what: "gradients", device: backend.name() }.into());
+    }
+    let options = EncoderOptions { precision, weights, device, ..EncoderOptions::default() };
     let model = Encoder::open_with(&args.model, &options)?;
     let n_outputs = model.outputs().len();
     if n_outputs != 1 && !is_archive(&args.output) {
@@ -83,6 +87,7 @@ pub(super) fn run(args: &EncodeArgs) -> Result<(), CliError> {
             "outputs": shapes,
             "weights": model.weights().name(),
             "approximate": model.is_approximate(),
+            "device": model.device().map_or("cpu", |device| device.backend().name()),
         }));
     }
     for (name, shape) in shapes {

@@ -16,7 +16,7 @@ fn every_console_block_prints_what_its_page_says() {
     assert!(python.is_ok_and(|output| output.status.success()), "python3 is needed");
     assert_eq!(run_blocks("README.md"), 2);
     assert_eq!(run_blocks("docs/guide.md"), 6);
-    assert_eq!(run_blocks("docs/encoders.md"), 4);
+    assert_eq!(run_blocks("docs/encoders.md"), 5);
 }
 
 /// Runs the console blocks of `page` in a fresh folder, and returns the number of commands.

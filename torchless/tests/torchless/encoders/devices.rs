@@ -3,6 +3,8 @@
 //! The device is that of the decoders' tests: the emulation, or the one that
 //! `NEXTSTAT_TEST_DEVICE` names. Some tests are of the emulation alone.
 
+use std::process::Command;
+
 use ns_device::{Backend, Device, EmulationOptions, LaneSchedule, OpenOptions, Precision};
 use torchless::backend::BackendPreference;
 use torchless::encoder::{
@@ -12,9 +14,11 @@ use torchless::encoder::{
 use torchless::{Error, InputProblem, NodeProblem, Threads};
 
 use super::hostile::{TestFile, declared_model};
-use super::models::{Case, MODELS, events_of, inputs};
+use super::models::{Case, MODELS, events_of, folder, inputs};
 use super::npz::{Array, Numbers};
 use crate::devices::device;
+use crate::random_model::fresh_folder;
+use crate::support::program;
 
 /// Differences are at most this part of the largest number of an output.
 const TOLERANCE: f64 = 2e-6;
@@ -208,6 +212,35 @@ fn indices_out_of_range_are_errors() {
     let (_, found) = with_first_id(1 << 40);
     let error = found.expect_err("41 bits");
     assert!(matches!(error, Error::EncoderInput { problem: InputProblem::Value { place: 0, .. }, .. }), "{error}");
+}
+
+#[test]
+fn the_command_computes_on_the_device_that_is_named() {
+    let folder_of_outputs = fresh_folder("encode-on-devices");
+    let output = folder_of_outputs.join("logits.npy");
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(program());
+        command.arg("encode").arg(folder().join("mlp.onnx")).arg("--inputs").arg(folder().join("mlp.npz"));
+        let done = command.arg("--output").arg(&output).args(arguments).output().expect("the command runs");
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        (done.status.code(), String::from_utf8_lossy(&done.stdout).into_owned(), said)
+    };
+    let (code, answer, _) = run(&["--device", "emulated", "--json"]);
+    let answer: serde_json::Value = serde_json::from_str(&answer).expect("JSON");
+    assert_eq!((code, &answer["device"]), (Some(0), &"emulated".into()));
+    assert!(output.exists());
+    std::fs::remove_file(&output).expect("the output");
+    for (arguments, what) in [
+        (&["--double"][..], "double precision"),
+        (&["--weights", "f16"], "weights that are not stored in single precision"),
+        (&["--gradients", "gradients.npz"], "gradients"),
+    ] {
+        let (code, _, said) = run(&[&["--device", "emulated"], arguments].concat());
+        let expected = format!("error: {what}: encoders compute this on the CPU only, and not on emulated\n");
+        assert_eq!((code, &said[..]), (Some(2), &*(expected + "hint: `--device cpu` computes here\n")));
+        assert!(!output.exists());
+    }
+    std::fs::remove_dir_all(folder_of_outputs).expect("a folder");
 }
 
 /// Launches of every kernel, small enough to be replayed under sanitizers (`make kernels-sanitize`
