@@ -132,6 +132,29 @@ TRANSFORMER = (
 )  # fmt: skip
 
 
+ENCODER = (
+    Mutant("tiles are read before they are there", "products.h", "first, n, right LANES_ARG);\n        BARRIER();", "first, n, right LANES_ARG);"),
+    Mutant("tiles are overwritten while they are read", "products.h", "sums[i] += here[i];\n        BARRIER();", "sums[i] += here[i];"),
+    Mutant("columns behind the last one are read", "products.h", "row < n && column < layout->columns", "row < n"),
+    Mutant("the last part of the inner axis alone", "products.h", "sums[i] += here[i];", "sums[i] = here[i];"),
+    Mutant("biases of columns for rows", "products.h", "sum += bias[layout->bias + row];", "sum += bias[layout->bias + column];"),
+    Mutant("all axes have the index of the last", "views.h", "        index /= size;\n", ""),
+    Mutant("indices do not count from the end", "views.h", "named < 0 ? uint(named) + layout->size : uint(named)", "uint(named)"),
+    Mutant("lanes of a softmax with maxima of their own", "kernels.h", "    largest = largest_of_row_lanes(largest LANES_ARG);\n", ""),
+    Mutant("the mean is not subtracted from squares", "kernels.h", "const real off = x[at + i] - mean,", "const real off = x[at + i],"),
+    Mutant("root mean squares with a mean", "kernels.h", "layout->is_rms != 0u ? R(0.0) : sum / real(length)", "sum / real(length)"),
+    Mutant("lanes behind the last row write", "kernels.h", "if (row < layout->n && LANE % ROW_LANES == 0u) out[row] = value;", "if (LANE % ROW_LANES == 0u) out[row] = value;"),
+    Mutant("every update is the first one", "kernels.h", "updates[layout->updates + points[2u * block + 1u] + at]", "updates[layout->updates + at]"),
+    Mutant("conditions are inverted for integers", "kernels.h", "KERNEL(choose_ints)(CONSTANTS(ElementsLayout, layout, 0), IN(uint, views, 1), IN(int, a, 2), IN(int, b, 3), IN(int, c, 4), OUT(int, out, 5) LANES) {\n    ENTER(shared);\n    EACH_ELEMENT(i) out[i] = c[AT(c, i)] != 0", "KERNEL(choose_ints)(CONSTANTS(ElementsLayout, layout, 0), IN(uint, views, 1), IN(int, a, 2), IN(int, b, 3), IN(int, c, 4), OUT(int, out, 5) LANES) {\n    ENTER(shared);\n    EACH_ELEMENT(i) out[i] = c[AT(c, i)] == 0"),
+    Mutant("sign of the rest of ln 2", "functions.h", "R(2.1219444e-4)", "R(-2.1219444e-4)"),
+    Mutant("the hyperbolic tangent is even", "functions.h", "COPYSIGN(R(1.0) - R(2.0) / (exp_of(R(2.0) * ABS(x)) + R(1.0)), x)", "(R(1.0) - R(2.0) / (exp_of(R(2.0) * ABS(x)) + R(1.0)))"),
+    Mutant("products of pairs without their second parts", "wide.h", "high.low + (a.high * b.low + a.low * b.high)", "high.low"),
+    Mutant("roots without their second part", "wide.h", "settled(root, rest.high / (root + root))", "wide_of(root, R(0.0))"),
+    Mutant("logarithms are not corrected", "wide.h", "sum_of(product_of(x, power_of(-y)), wide_of(R(-1.0), R(0.0)))", "wide_of(R(0.0), R(0.0))"),
+    Mutant("angles of the right half-plane only", "wide.h", "    if (x < R(0.0)) angle = R(3.141592741) - angle;\n", ""),
+)  # fmt: skip
+
+
 @dataclasses.dataclass(frozen=True)
 class Suite:
     """The bugs of one module, and the tests that have to find them: arguments of `cargo test`."""
@@ -155,6 +178,11 @@ SUITES = {
         kernels=("-p", "torchless", "--lib", "--test", "torchless", "--", "device::", "devices::kernels", "devices::engine", "devices::launches"),
         # With the stored vectors where they are; their tests are ignored otherwise.
         memory=("-p", "torchless", "--test", "torchless", "--", "kernel_vectors", *(["--include-ignored"] if REFERENCE_MODELS.is_dir() else [])),
+    ),
+    "encoder": Suite(
+        ENCODER,
+        kernels=("-p", "torchless", "--test", "torchless", "--", "encoders::devices"),
+        memory=("-p", "torchless", "--lib", "--", "encoder::device"),
     ),
 }
 
