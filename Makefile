@@ -23,6 +23,9 @@ export TORCHLESS_DATA
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 NEXTSTAT = $(TARGET_DIR)/release/nextstat
 
+# With `make --jobs`, cargo has as many jobs of its own as without.
+unexport MAKEFLAGS
+
 .DEFAULT_GOAL := help
 # The Python package is built into a wheel and installed here, from nothing, before it is tested.
 VENV ?= .venv
@@ -38,7 +41,7 @@ HEPDATA_VALIDATE ?= $(abspath $(HEPDATA_VENV))/bin/hepdata-validate
 # Options of scripts/prose.py in `make check`, such as `--only docs`.
 PROSE ?=
 
-.PHONY: help run build c-library py test test-rust test-python test-torchless-py test-torch test-cluster bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page json-page docs figures compat compat-gradients ptx kernels-check kernels-sanitize kernels-ptx kernels-opencl kernels-mutate kernels-fused test-arm fuzz web web-report web-app web-packages web-serve test-web clean check-rust check-text check-python
+.PHONY: help run build c-library py test test-rust test-python test-torchless-py test-torch test-cluster bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page json-page docs figures compat compat-gradients ptx kernels-check kernels-sanitize kernels-ptx kernels-opencl kernels-mutate kernels-fused test-arm fuzz web web-report web-app web-packages web-serve test-web clean check-rust check-text check-python build-tests
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +73,9 @@ HAS_TORCHLESS_DATA = $(wildcard $(TORCHLESS_DATA))
 WITH_DATA = --include-ignored --skip many_models --skip hardware:: --skip node_tests:: $(if $(HAS_LATEX),,--skip pdflatex_)
 # LaTeX with the packages that tables need.
 HAS_LATEX = $(and $(shell command -v pdflatex),$(shell kpsewhich booktabs.sty 2>/dev/null),$(shell kpsewhich graphicx.sty 2>/dev/null),$(shell kpsewhich siunitx.sty 2>/dev/null))
+build-tests:
+	$(CARGO) test --workspace --locked --no-run
+
 test-rust: ## run the Rust tests, a short fuzz run with a fixed number of inputs included
 	$(CARGO) test --workspace --locked --no-fail-fast $(if $(and $(HAS_DATA),$(HAS_TORCHLESS_DATA)),-- $(WITH_DATA))
 ifeq (,$(and $(HAS_DATA),$(HAS_TORCHLESS_DATA)))
@@ -89,9 +95,6 @@ test-python: ## build the wheel, install it into a clean .venv, and run the Pyth
 # An environment of its own: neither package needs the other. Tests of both run if there is a wheel
 # of nextstat, which `make test-python` builds.
 TORCHLESS_VENV ?= .venv-torchless
-ifneq (,$(filter test,$(MAKECMDGOALS)))
-test-torchless-py: test-python
-endif
 test-torchless-py: ## build the wheel of torchless, install it into a clean environment, and run its tests there
 	$(PYTHON) scripts/test_wheel.py $(TARGET_DIR)/wheels --build --package bindings/torchless-py --beside bindings/ns-py --venv $(TORCHLESS_VENV)
 
@@ -126,9 +129,6 @@ web-app: web-packages
 
 web-packages:
 	cd web && npm ci --no-audit --no-fund
-ifneq (,$(filter web web-report web-app,$(MAKECMDGOALS)))
-check-text test-web: web-packages
-endif
 
 WEB_PORT ?= 8000
 web-serve: ## serve the app of web/dist on this machine alone, at http://127.0.0.1:8000
@@ -151,10 +151,6 @@ check-text:
 	@if [ -d web/node_modules ] && command -v npm >/dev/null; then cd web && npm run --silent check; \
 	else echo "warning: skipped: whether crates/ns-report/assets is what web/ gives (cd web && npm ci installs what this needs)"; fi
 
-# `make check test` installs ruff with the tests, and so runs it after them.
-ifneq (,$(filter test,$(MAKECMDGOALS)))
-check-python: test-python
-endif
 check-python:
 	@if $(VENV)/bin/ruff --version >/dev/null 2>&1; then $(VENV)/bin/ruff check bindings/ns-py bindings/torchless-py scripts benches compat docs/assets web; \
 	else echo "warning: skipped: ruff, which $(VENV) does not have (make test-python installs it)"; fi
@@ -227,11 +223,6 @@ compat-gradients: ## compare gradients with pyhf's JAX backend differentiated by
 ptx: ## compile the kernels to PTX where their sources changed (pinned compiler from PyPI; no GPU, no CUDA toolkit)
 	$(PYTHON) scripts/ptx.py
 	$(PYTHON) scripts/ptx.py --ptxas sm_90
-
-# They build the same commands that the tests run, with other features.
-ifneq (,$(filter test test-rust,$(MAKECMDGOALS)))
-kernels-sanitize kernels-ptx kernels-opencl: test-rust
-endif
 
 kernels-check: ## read the kernels as Metal would (needs clang), and the Metal launcher's types (needs Rust's Apple target)
 	$(PYTHON) scripts/kernels_check.py
