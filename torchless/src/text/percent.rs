@@ -8,9 +8,13 @@ use minijinja::{Error, ErrorKind, Value};
 
 use super::python::{self, Tuple, not_finite, power, repr_of, str_of};
 
-/// Returns `format % values`, of at most `limit` bytes.
-pub(super) fn percent(format: &str, values: &Value, limit: usize) -> Result<String, Error> {
-    let mut formatter = Formatter::new(values, limit);
+/// Charges for bytes that are made, or refuses them.
+type Charge<'a> = &'a dyn Fn(u64) -> Result<(), Error>;
+
+/// Returns `format % values`, of at most `limit` bytes. What a conversion makes is charged for,
+/// even if it is cut.
+pub(super) fn percent(format: &str, values: &Value, limit: usize, charge: Charge<'_>) -> Result<String, Error> {
+    let mut formatter = Formatter::new(values, limit, charge);
     let mut rest = format;
     while let Some((before, after)) = rest.split_once('%') {
         formatter.push(before)?;
@@ -42,18 +46,22 @@ struct Spec {
 struct Formatter<'a> {
     out: String,
     limit: usize,
+    charge: Charge<'a>,
+    /// Whether the value is not defined, and so need not be converted.
+    is_undefined: bool,
     /// What names in parentheses are looked up in.
     mapping: Option<&'a Value>,
     left: std::vec::IntoIter<Value>,
 }
 
 impl<'a> Formatter<'a> {
-    fn new(values: &'a Value, limit: usize) -> Formatter<'a> {
+    fn new(values: &'a Value, limit: usize, charge: Charge<'a>) -> Formatter<'a> {
         let tuple = values.downcast_object_ref::<Tuple>();
         let left = tuple.map_or_else(|| vec![values.clone()], |tuple| tuple.0.clone());
         // A list is a mapping here, too.
         let mapping = (tuple.is_none() && values.as_object().is_some()).then_some(values);
-        Formatter { out: String::new(), limit, mapping, left: left.into_iter() }
+        let (out, is_undefined) = (String::new(), values.is_undefined());
+        Formatter { out, limit, charge, is_undefined, mapping, left: left.into_iter() }
     }
 
     fn push(&mut self, text: &str) -> Result<(), Error> {
@@ -75,7 +83,7 @@ impl<'a> Formatter<'a> {
     }
 
     fn finish(self) -> Result<String, Error> {
-        if self.mapping.is_none() && !self.left.as_slice().is_empty() {
+        if self.mapping.is_none() && !self.is_undefined && !self.left.as_slice().is_empty() {
             return Err(refused("not all arguments converted during string formatting"));
         }
         Ok(self.out)
@@ -124,7 +132,9 @@ impl<'a> Formatter<'a> {
             letter = characters.next().ok_or_else(incomplete)?;
         }
         // A precision may make a number as long as a width.
-        self.reserve(spec.width.max(spec.precision.filter(|_| !"sra".contains(letter)).unwrap_or(0)))?;
+        let length = spec.width.max(spec.precision.filter(|_| !"sra".contains(letter)).unwrap_or(0));
+        self.reserve(length)?;
+        (self.charge)(length as u64)?;
         let value = self.next()?;
         self.write(&spec, letter, &value, || format.chars().count() - characters.as_str().chars().count() - 1)
     }
@@ -157,6 +167,7 @@ impl<'a> Formatter<'a> {
 
     /// Writes a text, cut to the precision and filled up to the width.
     fn text(&mut self, spec: &Spec, text: &str) -> Result<(), Error> {
+        (self.charge)(text.len() as u64)?;
         let n_characters = text.chars().count();
         let kept = spec.precision.map_or(n_characters, |precision| precision.min(n_characters));
         let end = text.char_indices().nth(kept).map_or(text.len(), |(at, _)| at);
@@ -349,6 +360,8 @@ fn scientific(number: f64, precision: usize, has_point: bool) -> String {
 
 /// Returns `precision` digits, without zeros at the end unless the point is wanted.
 fn general(number: f64, precision: usize, has_point: bool) -> String {
+    // Further digits are zeros, which go.
+    let precision = if has_point { precision } else { precision.min(MOST_DIGITS) };
     let text = scientific(number, precision - 1, false);
     let exponent: i32 = text.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
     let is_fixed = exponent >= -4 && i64::from(exponent) < precision as i64;

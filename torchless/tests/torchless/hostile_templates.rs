@@ -98,6 +98,8 @@ fn one_operation_cannot_make_or_read_much() {
         "{% set n = 999999 %}{% set l = ['\\x01' * n] %}{% for i in range(99) %}{{ l }}{% endfor %}",
         "{% set n = 9999999 %}{% set s = 'a' * n %}{% for i in range(99) %}{% if '%s' % s %}{% endif %}{% endfor %}",
         "{% set n = 9999999 %}{% set s = 'a' * n %}{% for i in range(99) %}{% if '%.1s' % s %}{% endif %}{% endfor %}",
+        "{% for i in range(99999) %}{{ '%#.16000000g' % 1.5 }}{% endfor %}",
+        "{% set n = 99999 %}{% set f = '%(a).0r' * n %}{{ f % {'a': 'x' * n} }}",
         "{% set n = 99999 %}{{ (['a' * n] * n)|sum }}",
         "{% set n = 99999 %}{{ range(n)|map('replace', '1', 'x' * n)|list }}",
         "{% set n = 99999 %}{{ (('ab' * n * 20)|list)|length }}",

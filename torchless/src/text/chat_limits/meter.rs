@@ -200,9 +200,7 @@ impl Meter {
     pub(super) fn percent(&self, format: &str, values: &Value) -> Result<Value, Error> {
         self.spend(format.len() as u64)?;
         self.read(values)?;
-        // Nothing is made that the budget does not have.
-        let limit = self.left.load(Ordering::Relaxed).min(LARGEST);
-        let text = percent(format, values, limit as usize)?;
+        let text = percent(format, values, LARGEST as usize, &|length| self.spend(length))?;
         self.spend(text.len() as u64)?;
         Ok(Value::from(text))
     }
@@ -294,7 +292,10 @@ impl Meter {
                 let texts = items.try_iter()?.map(|item| self.text(&item)).collect::<Result<Vec<_>, _>>()?;
                 Ok(std::iter::once(Value::from(texts)).chain(rest.iter().cloned()).collect())
             }
-            ("replace", _) => arguments.iter().map(|argument| self.text(argument)).collect(),
+            ("replace", _) => {
+                let written = |value: &Value| if value.is_kwargs() { Ok(value.clone()) } else { self.text(value) };
+                arguments.iter().map(written).collect()
+            }
             (name, [first, rest @ ..]) if OF_TEXTS.contains(&name) => {
                 Ok(std::iter::once(self.text(first)?).chain(rest.iter().cloned()).collect())
             }
