@@ -200,7 +200,7 @@ impl Stored<'_> {
     /// that is stored; None for those that are absent.
     pub(super) fn layers(&self, prompt: &Prompt, n: usize, hidden: usize) -> Result<Vec<Option<Vec<f32>>>, Error> {
         let prefix = self.name(prompt, "hidden");
-        let n_streams = self.streams(prompt).map(|stream| stream + 1).max().unwrap_or(0);
+        let n_streams = self.streams(prompt).map(|stream| stream.saturating_add(1)).max().unwrap_or(0);
         if n_streams > n {
             let (expected, found) = (format!("of {n} at most"), format!("one of {n_streams}"));
             let field = format!("tensors `{prefix}…`");
