@@ -209,9 +209,10 @@ void torchless_scratch_free(torchless_scratch *scratch);
  *
  * `mask` is the name of the input that is 1 for particles and 0 for padding, or NULL if there is
  * none: padded events are cut to their lengths, and ragged ones of different lengths are computed
- * together. A mask that is 1 only where all other inputs are 0, and 0 where they are not, is
- * inverted, and refused. `events_at_once` events are computed together, at most; 0 is 16. An event's bits do not
- * depend on either, nor on its neighbours, the number of threads, or whether it is ragged or padded.
+ * together. A mask that is 1 only where all other inputs of several events are 0, and 0 where they
+ * are not, is inverted, and refused. `events_at_once` events are computed together, at most; 0 is
+ * 16. An event's bits do not depend on either, nor on its neighbours, the number of threads, or
+ * whether it is ragged or padded.
  *
  * An output with an axis of particles is as long as the longest event, or as the padded inputs,
  * with zeros behind shorter events.
@@ -236,8 +237,8 @@ torchless_status torchless_encode(
  * and the bits of outputs holds for gradients. The two arrays do not overlap.
  *
  * Errors: those of torchless_encode; TORCHLESS_OUTPUT for an output or a column that the model does
- * not have, and an input that has no gradient, before anything is computed; TORCHLESS_MODEL for an operator whose derivative is
- * not computed. */
+ * not have, and an input that has no gradient, before anything is computed; TORCHLESS_MODEL for an
+ * operator whose derivative is not computed. */
 torchless_status torchless_gradients(
     const torchless_model *model, torchless_scratch *scratch, const torchless_events *events,
     const char *mask, size_t events_at_once, const char *differentiated, size_t column,

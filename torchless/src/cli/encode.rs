@@ -120,7 +120,7 @@ fn check_output(path: &Path) -> Result<(), CliError> {
     }
 }
 
-/// Refuses a mask without a particle in any of several events.
+/// Refuses a mask without a particle in any event of the file.
 fn check_mask(args: &EncodeArgs, mask: &Array) -> Result<(), CliError> {
     let is_empty = match &mask.numbers {
         Numbers::F32(values) => values.iter().all(|value| *value == 0.0),

@@ -82,10 +82,10 @@ impl<'a> CheckedEvents<'a> {
         Group { events: vec![0], length }
     }
 
-    /// Refuses a mask that is inverted for certain: all other inputs are 0 at every particle, and
-    /// some are not behind them.
+    /// Refuses a mask that is inverted: in several events, all other inputs are 0 at every
+    /// particle, and some are not elsewhere. Of one event that can be meant.
     pub(super) fn check_mask(&self, options: &EncodeOptions) -> Result<(), Error> {
-        let Some(name) = options.mask.as_deref() else { return Ok(()) };
+        let Some(name) = options.mask.as_deref().filter(|_| self.n_events > 1) else { return Ok(()) };
         let of_particles = self.inputs.iter().filter_map(|input| match input {
             Input::Dense { input, axis: Some(axis) } => Some((input, *axis)),
             _ => None,

@@ -168,7 +168,7 @@ class Encoder:
         InputError
             Inputs that are missing, unknown, or not of the type and the shape that the model
             declares, and offsets that do not fit. A mask that is inverted: 1 only where all other
-            inputs are 0. An index that is out of range, with its input and event.
+            inputs of several events are 0. An index that is out of range, with its input and event.
         ModelError
             Shapes that the model's operators do not take together.
 

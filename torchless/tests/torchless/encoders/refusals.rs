@@ -85,7 +85,7 @@ fn computed_indices_are_traced_to_their_input() {
 }
 
 #[test]
-fn a_mask_that_is_inverted_for_certain_is_refused() {
+fn a_mask_that_is_inverted_in_several_events_is_refused() {
     for (name, mask) in [("part", "mask"), ("part3_weights", "mask"), ("bert_logits", "attention_mask")] {
         let mut case = Case::of(name);
         let model = case.open(torchless::encoder::EncoderPrecision::Single);
