@@ -34,9 +34,9 @@ struct Verdict {
 /// A number that a device computed wrongly.
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
-    what: String,
-    value: f32,
-    expected: f32,
+    pub(crate) what: String,
+    pub(crate) value: f32,
+    pub(crate) expected: f32,
 }
 
 impl Verdicts {
@@ -104,6 +104,11 @@ fn compare(device: &Device) -> Result<Option<Failure>, Error> {
 
 /// Returns the first number whose error is above the tolerance of its part.
 pub(crate) fn differs(what: &str, found: &[Vec<f32>], expected: &[Vec<f32>]) -> Option<Failure> {
+    let lengths = |parts: &[Vec<f32>]| parts.iter().map(Vec::len).collect::<Vec<_>>();
+    if lengths(found) != lengths(expected) {
+        let first = expected.iter().flatten().next().copied().unwrap_or(f32::NAN);
+        return Some(Failure { what: what.to_owned(), value: f32::NAN, expected: first });
+    }
     for (found, expected) in found.iter().zip(expected) {
         let squares: f64 = expected.iter().map(|number| f64::from(*number).powi(2)).sum();
         let size = (squares / expected.len() as f64).sqrt();

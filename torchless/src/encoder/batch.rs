@@ -5,6 +5,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::device::require_range;
 use super::events::{CheckedEvents, Part};
 use super::graph::{Dimension, Graph, Port};
 use super::ragged::EncoderEvents;
@@ -139,6 +140,10 @@ impl Encoder {
         events: EncoderEvents<'_>,
         options: &EncodeOptions,
     ) -> Result<Vec<EncoderOutput>, Error> {
+        if self.device.is_some() {
+            // Of all events, so that places are those that the caller knows.
+            events.dense.iter().try_for_each(|input| require_range(input.name, input.values))?;
+        }
         let events = CheckedEvents::new(&self.graph, events, options)?;
         events.check_mask(options)?;
         let at_once = self.events_at_once(scratches, &events, options.events_at_once);

@@ -204,7 +204,8 @@ impl Encoder {
         {
             there.plan(&plan)?;
         }
-        Ok(Encoder { device: Some(there), ..self })
+        // Scratches that have computed elsewhere have plans of this identity.
+        Ok(Encoder { device: Some(there), identity: Arc::default(), ..self })
     }
 
     /// Returns shapes that inputs may have, if the model declares them.

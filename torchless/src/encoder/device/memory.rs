@@ -42,25 +42,16 @@ impl Memory {
 
     /// Uploads the numbers of an input over the first elements.
     pub(super) fn write(&mut self, name: &str, values: InputValues<'_>) -> Result<(), Error> {
-        let refuse = |place: usize, value: f64, expected| {
-            let problem = InputProblem::Value { place, value, expected };
-            Error::EncoderInput { name: name.to_owned(), problem }
-        };
-        let is_too_large = |value: &f64| value.is_finite() && !(*value as f32).is_finite();
+        require_range(name, values)?;
         match (self, values) {
             (Memory::Reals(to), InputValues::F32(values)) => {
                 to.upload(&values.iter().flat_map(|&value| [value, 0.0]).collect::<Vec<f32>>())?;
             }
             (Memory::Reals(to), InputValues::F64(values)) => {
-                if let Some((place, value)) = values.iter().enumerate().find(|(_, value)| is_too_large(value)) {
-                    return Err(refuse(place, *value, "numbers of single precision on a device"));
-                }
                 to.upload(&pairs(values.iter().copied()))?;
             }
             (Memory::Ints(to), InputValues::I64(values)) => {
-                let values = ints(values.iter().copied());
-                let refuse = |(place, value)| refuse(place, value as f64, "integers of 32 bits on a device");
-                to.upload(&values.map_err(refuse)?)?;
+                to.upload(&values.iter().map(|&value| value as i32).collect::<Vec<i32>>())?;
             }
             (Memory::Ints(to), InputValues::Bool(values)) => {
                 to.upload(&values.iter().map(|&value| i32::from(value)).collect::<Vec<i32>>())?;
@@ -108,6 +99,29 @@ impl Memory {
             Memory::Ints(buffer) => KernelArgument::write(buffer),
             Memory::Words(buffer) => KernelArgument::write(buffer),
         }
+    }
+}
+
+/// Refuses a number of an input that a device does not have: an integer of more than 32 bits, or
+/// one beyond the range of single precision.
+pub(in crate::encoder) fn require_range(name: &str, values: InputValues<'_>) -> Result<(), Error> {
+    let refuse = |place: usize, value: f64, expected| {
+        let problem = InputProblem::Value { place, value, expected };
+        Err(Error::EncoderInput { name: name.to_owned(), problem })
+    };
+    let is_too_large = |value: &f64| value.is_finite() && !(*value as f32).is_finite();
+    match values {
+        InputValues::F64(values) => match values.iter().enumerate().find(|(_, value)| is_too_large(value)) {
+            Some((place, value)) => refuse(place, *value, "numbers of single precision on a device"),
+            None => Ok(()),
+        },
+        InputValues::I64(values) => {
+            match values.iter().enumerate().find(|(_, value)| i32::try_from(**value).is_err()) {
+                Some((place, value)) => refuse(place, *value as f64, "integers of 32 bits on a device"),
+                None => Ok(()),
+            }
+        }
+        InputValues::F32(_) | InputValues::Bool(_) => Ok(()),
     }
 }
 

@@ -18,6 +18,7 @@ use ns_device::{Device, KernelArgument, LaunchDims, Precision};
 
 pub(super) use launches::DevicePlan;
 use launches::{Input, LANES, Launch, Output};
+pub(super) use memory::require_range;
 use memory::{Memory, Shared};
 
 use super::graph::Graph;

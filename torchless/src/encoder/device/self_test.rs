@@ -14,7 +14,7 @@ use crate::encoder::plan::{Plan, Source, Step, Value};
 use crate::encoder::run::{EncoderInput, InputValues};
 use crate::encoder::storage::WeightStorage;
 use crate::encoder::tensor::{Class, Data, Kind, Tensor, View};
-use crate::error::Error;
+use crate::error::{Error, NodeProblem};
 use crate::simd::InstructionSet;
 
 static DONE: Verdicts = Verdicts::new();
@@ -31,8 +31,26 @@ pub(super) fn once(device: &Device) -> Result<(), Error> {
                 return Ok(Some(failure));
             }
         }
-        Ok(None::<Failure>)
+        takes_bad_indices(&there)
     })
+}
+
+/// Returns a failure if an index that is out of range is no error.
+fn takes_bad_indices(device: &EncoderDevice) -> Result<Option<Failure>, Error> {
+    let [plain, _] = views();
+    for index in [SHAPE[1] as i64, -(SHAPE[1] as i64) - 1] {
+        let args = [(reals(26), plain.clone()), (Data::Int(vec![0, index]), View::contiguous(&[2]))];
+        let case = Case::new("Gather", Kernel::Gather { axis: 1 }, &args, &[SHAPE[0], 2], Class::F32);
+        match case.there(device) {
+            Err(Error::Node { problem: NodeProblem::Index, .. }) => {}
+            Err(error) => return Err(error),
+            Ok(found) => {
+                let what = format!("{}, an index out of range", case.what);
+                return Ok(Some(Failure { what, value: found[0] as f32, expected: f32::NAN }));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Steps in double precision, which are pairs on the device; differences of numbers that are nearly
