@@ -66,11 +66,11 @@ test: test-rust test-python test-torchless-py test-torch test-web ## run all tes
 
 # Tests that need published likelihoods with reference numbers, or the reference models of
 # torchless, are ignored unless these are there; then absent ones are failures. What takes many
-# minutes (`many_models`), what needs a GPU (`hardware::`) and ONNX's own tests of its operators
-# (`node_tests::`) stay ignored.
+# minutes (`many_models`), what needs a GPU (`hardware::`), ONNX's own tests of its operators
+# (`node_tests::`) and templates of a script (`templates_of_a_file`) stay ignored.
 HAS_DATA = $(wildcard $(DATA_DIR)/cases.json)
 HAS_TORCHLESS_DATA = $(wildcard $(TORCHLESS_DATA))
-WITH_DATA = --include-ignored --skip many_models --skip hardware:: --skip node_tests:: $(if $(HAS_LATEX),,--skip pdflatex_)
+WITH_DATA = --include-ignored --skip many_models --skip hardware:: --skip node_tests:: --skip templates_of_a_file $(if $(HAS_LATEX),,--skip pdflatex_)
 # LaTeX with the packages that tables need.
 HAS_LATEX = $(and $(shell command -v pdflatex),$(shell kpsewhich booktabs.sty 2>/dev/null),$(shell kpsewhich graphicx.sty 2>/dev/null),$(shell kpsewhich siunitx.sty 2>/dev/null))
 build-tests:
