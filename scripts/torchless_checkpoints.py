@@ -46,7 +46,7 @@ def texts(n_texts, n_tokens, vocabulary, seed=2):
 
 
 def robust(inputs, pad=1):
-    """Return texts as RoBERTa has them: padded with token 1, which is no token of theirs."""
+    """Return inputs for RoBERTa: texts padded with token 1, which no text contains."""
     ids, mask = inputs["input_ids"], inputs["attention_mask"]
     return {"input_ids": np.where(mask == 1, np.where(ids == pad, 2, ids), pad), "attention_mask": mask}
 

@@ -123,10 +123,7 @@ fn embeddings(
     let places = table(network, "position_embeddings", "max_position_embeddings", 512)?;
     let indices = match family.counts_tokens {
         true => counted_places(network, ids, fields.size_or("pad_token_id", Some(1))?),
-        false => {
-            let n_tokens = network.size(ids, 1);
-            network.range(n_tokens)
-        }
+        false => places_in_order(network, ids),
     };
     let places = network.gather(places, 0, indices);
     let kinds = table(network, "token_type_embeddings", "type_vocab_size", 2)?;
@@ -142,6 +139,12 @@ fn embeddings(
     let sum = network.add(words, kinds);
     let sum = network.add(sum, places);
     network.norm(sum, &name("LayerNorm"), layer.width, layer.norm)
+}
+
+/// Returns the places of tokens: 0, 1, 2, …
+pub(super) fn places_in_order(network: &mut Network, ids: ValueId) -> ValueId {
+    let n_tokens = network.size(ids, 1);
+    network.range(n_tokens)
 }
 
 /// Returns the places of tokens: pad + 1, pad + 2, … over those that are not `pad`, which has its
@@ -189,22 +192,17 @@ fn add_head(
     x: ValueId,
     width: usize,
 ) -> Result<(), Error> {
-    let per_token = |last: usize| vec![named("batch"), named("tokens"), Dimension::Fixed(last)];
     let per_text = |last: usize| vec![named("batch"), Dimension::Fixed(last)];
     let [_, of_texts, of_tokens] = family.heads;
     match head {
-        _ if head == of_tokens => {
-            let n_labels = n_labels(fields)?;
-            let logits = network.linear(x, "classifier", [width, n_labels], true)?;
-            network.output("logits", per_token(n_labels), logits);
-        }
+        _ if head == of_tokens => classify_tokens(fields, network, x, width)?,
         _ if head == of_texts => {
             let n_labels = n_labels(fields)?;
             let [pooler, last] = match family.counts_tokens {
                 true => ["classifier.dense", "classifier.out_proj"],
                 false => ["bert.pooler.dense", "classifier"],
             };
-            let pooled = pool(network, pooler, x, width)?;
+            let pooled = pool(network, pooler, Unary::Tanh, x, width)?;
             let logits = network.linear(pooled, last, [width, n_labels], true)?;
             network.output("logits", per_text(n_labels), logits);
         }
@@ -212,7 +210,7 @@ fn add_head(
             network.output("last_hidden_state", per_token(width), x);
             // Models may be made without it.
             if network.has("pooler.dense.weight") {
-                let pooled = pool(network, "pooler.dense", x, width)?;
+                let pooled = pool(network, "pooler.dense", Unary::Tanh, x, width)?;
                 network.output("pooler_output", per_text(width), pooled);
             }
         }
@@ -220,11 +218,35 @@ fn add_head(
     Ok(())
 }
 
-/// Returns tanh of a layer of the first token: (batch, width).
-fn pool(network: &mut Network, name: &str, x: ValueId, width: usize) -> Result<ValueId, Error> {
+/// Returns the axes of an output of every token.
+pub(super) fn per_token(last: usize) -> Vec<Dimension> {
+    vec![named("batch"), named("tokens"), Dimension::Fixed(last)]
+}
+
+/// Adds the head that classifies every token.
+pub(super) fn classify_tokens(
+    fields: &Fields<'_>,
+    network: &mut Network,
+    x: ValueId,
+    width: usize,
+) -> Result<(), Error> {
+    let n_labels = n_labels(fields)?;
+    let logits = network.linear(x, "classifier", [width, n_labels], true)?;
+    network.output("logits", per_token(n_labels), logits);
+    Ok(())
+}
+
+/// Returns `activation` of a layer of the first token: (batch, width).
+pub(super) fn pool(
+    network: &mut Network,
+    name: &str,
+    activation: Unary,
+    x: ValueId,
+    width: usize,
+) -> Result<ValueId, Error> {
     name.clone_into(&mut network.scope);
     let zero = network.int(0);
     let first = network.gather(x, 1, zero);
     let pooled = network.linear(first, name, [width; 2], true)?;
-    Ok(network.unary(Unary::Tanh, pooled))
+    Ok(network.unary(activation, pooled))
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::bert::{Layer, LayerNames, add_layer, key_bias};
+use super::bert::{Layer, LayerNames, add_layer, classify_tokens, key_bias, per_token, places_in_order, pool};
 use super::network::{Network, Norm};
 use super::{activation, head, n_heads, n_labels, named, only};
 use crate::encoder::graph::{Dimension, Unary, ValueId};
@@ -66,8 +66,7 @@ fn embeddings(
     network.scope = name("position_embeddings");
     // Sines and cosines are stored, too (`sinusoidal_pos_embds`).
     let places = network.weight(&name("position_embeddings.weight"), &[n_places, layer.width])?;
-    let n_tokens = network.size(ids, 1);
-    let indices = network.range(n_tokens);
+    let indices = places_in_order(network, ids);
     let places = network.gather(places, 0, indices);
     // A buffer of older files: 0, 1, 2, ...
     network.ignore(&name("position_ids"));
@@ -76,21 +75,12 @@ fn embeddings(
 }
 
 fn add_head(fields: &Fields<'_>, network: &mut Network, head: &str, x: ValueId, width: usize) -> Result<(), Error> {
-    let per_token = |last: usize| vec![named("batch"), named("tokens"), Dimension::Fixed(last)];
     match head {
-        "DistilBertForTokenClassification" => {
-            let n_labels = n_labels(fields)?;
-            let logits = network.linear(x, "classifier", [width, n_labels], true)?;
-            network.output("logits", per_token(n_labels), logits);
-        }
+        "DistilBertForTokenClassification" => classify_tokens(fields, network, x, width)?,
         "DistilBertForSequenceClassification" => {
             let n_labels = n_labels(fields)?;
-            "pre_classifier".clone_into(&mut network.scope);
-            let zero = network.int(0);
-            let first = network.gather(x, 1, zero);
-            let first = network.linear(first, "pre_classifier", [width; 2], true)?;
-            let first = network.unary(Unary::Relu, first);
-            let logits = network.linear(first, "classifier", [width, n_labels], true)?;
+            let pooled = pool(network, "pre_classifier", Unary::Relu, x, width)?;
+            let logits = network.linear(pooled, "classifier", [width, n_labels], true)?;
             network.output("logits", vec![named("batch"), Dimension::Fixed(n_labels)], logits);
         }
         _ => network.output("last_hidden_state", per_token(width), x),
