@@ -63,6 +63,8 @@ fn a_reference_is_compared_row_by_row() {
     let deeper: Vec<String> = (0..5).map(|layer| format!("p.hidden{layer}")).collect();
     let deeper: Vec<(&str, usize, &[f32])> = deeper.iter().map(|name| (name.as_str(), 4, &stream[..])).collect();
     said(prompt(json!([3])), &deeper, "tensors `p.hidden…`: it should be of 4 at most");
+    let last = [("p.logits", 1, &rows(&[3])[..]), ("p.hidden18446744073709551615", 4, &stream)];
+    said(prompt(json!([3])), &last, "tensors `p.hidden…`: it should be of 4 at most");
 }
 
 #[test]

@@ -154,6 +154,38 @@ fn one_scratch_serves_the_cpu_and_devices() {
 }
 
 #[test]
+fn a_scratch_serves_a_model_that_moves_to_another_device() {
+    let (case, mut scratch) = (Case::of("mlp"), EncoderScratch::new());
+    let mut model = case.open(EncoderPrecision::Single);
+    for device in [device(), emulated(EmulationOptions::default()), device()] {
+        model = model.on_device(&device).expect("kernels for every step");
+        model.run(&mut scratch, &inputs(&case.inputs)).expect("outputs of plans of this device");
+    }
+}
+
+#[test]
+fn numbers_that_a_device_lacks_are_placed_in_the_whole_input() {
+    let case = Case::of("text17");
+    let mut arrays = case.inputs.clone();
+    let mut place = 0;
+    for (_, array) in &mut arrays {
+        if let Numbers::I64(ids) = &mut array.numbers {
+            place = ids.len() - 1;
+            ids[place] = 1 << 40;
+        }
+    }
+    assert!(place > 0);
+    let options = EncodeOptions { events_at_once: 1, ..EncodeOptions::default() };
+    let found = on(&device(), &case).encode(&Threads::new(1), &inputs(&arrays), &options);
+    let error = found.expect_err("41 bits");
+    let is_there = |error: &Error| match error {
+        Error::EncoderInput { problem: InputProblem::Value { place: found, .. }, .. } => *found == place,
+        _ => false,
+    };
+    assert!(is_there(&error), "{error}");
+}
+
+#[test]
 fn an_operator_without_a_kernel_is_refused_with_the_name_of_its_node() {
     let file = TestFile::new("no-kernel", &declared_model("Trilu"));
     let error = Encoder::open(&file.0).expect("a model").on_device(&device()).expect_err("no kernel");
