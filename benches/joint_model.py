@@ -6,7 +6,7 @@ DIR holds the workspaces that `make data` fetches. Every parameter but the lumin
 analysis, and the samples of their own parameters of interest are left out; a signal is a random
 part of the square root of the expected background in every bin. The time of a signal is the
 difference of the processor times with N signals and with one, over N - 1. One of the analyses has a
-normsys that multiplies a yield several times, so that every signal is searched with: over a minute.
+normsys that multiplies a yield several times, so that every signal is searched with.
 """
 
 import argparse
