@@ -272,19 +272,29 @@ fn dots<S: Simd, L: Layout>(simd: S, rows: [&[u8]; 4], x: &[Lanes]) -> [f32; 4] 
     // Iterators of known length: no index is checked, and no pointer leaves the registers.
     for ((((a, b), c), d), x) in a.zip(b).zip(c).zip(d).zip(x.chunks_exact(const { L::LEN / LANES })) {
         ahead.step::<S, L>(simd);
-        for (block, sum) in [a, b, c, d].into_iter().zip(&mut sums) {
-            L::unpack(simd, block, Sum { sum, x });
-        }
+        multiply_blocks::<S, L>(simd, [a, b, c, d], x, &mut sums);
     }
     let rest = rows[0].len() / L::BYTES * L::BYTES;
     if rest < rows[0].len() {
-        let x = &x[x.len() - 1..];
-        for (row, sum) in rows.into_iter().zip(&mut sums) {
-            let bytes = padded::<L>(&row[rest..]);
-            L::unpack(simd, &bytes[..L::BYTES], Sum { sum, x });
-        }
+        let padded = rows.map(|row| padded::<L>(&row[rest..]));
+        let [a, b, c, d] = &padded;
+        let blocks = [&a[..L::BYTES], &b[..L::BYTES], &c[..L::BYTES], &d[..L::BYTES]];
+        multiply_blocks::<S, L>(simd, blocks, &x[x.len() - 1..], &mut sums);
     }
     simd.sum4(sums)
+}
+
+/// Adds the products of a block of each row with the inputs `x`. Part by part, row by row: the sums
+/// do not depend on each other, so the processor works on several at once.
+#[inline(always)]
+fn multiply_blocks<S: Simd, L: Layout>(simd: S, blocks: [&[u8]; 4], x: &[Lanes], sums: &mut [S::Vector; 4]) {
+    let [a, b, c, d] = blocks;
+    let shared = [L::shared(simd, a), L::shared(simd, b), L::shared(simd, c), L::shared(simd, d)];
+    for (part, x) in x.chunks_exact(const { L::LEN / LANES / L::PARTS }).enumerate() {
+        for row in 0..4 {
+            L::unpack(simd, blocks[row], &shared[row], part, Sum { sum: &mut sums[row], x });
+        }
+    }
 }
 
 /// Adds weights times inputs to a sum.

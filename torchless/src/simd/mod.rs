@@ -122,6 +122,8 @@ pub(crate) trait Simd: Copy {
     fn load_bf16(self, from: &[u8; 32]) -> Self::Vector;
     /// Loads signed bytes.
     fn load_i8(self, from: &[u8; LANES]) -> Self::Vector;
+    /// Loads unsigned bytes.
+    fn load_u8(self, from: &[u8; LANES]) -> Self::Vector;
     fn table(self, line: Line<Self::Vector>) -> Self::Table;
     /// Looks up two numbers for each byte: that of `low` which its low four bits choose, and that
     /// of `high` which its high four bits choose.
@@ -160,6 +162,10 @@ pub(crate) trait Simd: Copy {
         self.splat(self.half1(bits))
     }
 
+    /// Returns the first number of half precision in the lower eight lanes, the second in the
+    /// others.
+    fn splat_halves(self, bits: [u16; 2]) -> Self::Vector;
+
     /// Returns a·b + c of single numbers, fused where the instruction set has it.
     fn fma1(self, a: f32, b: f32, c: f32) -> f32;
 
@@ -191,7 +197,8 @@ pub(crate) trait Simd: Copy {
 }
 
 /// The numbers of codes of four bits that lie on a line: `factor`·(code − `zero`), plus `offset` if
-/// there is one. Both are rounded.
+/// there is one. The product must be exact where there is an offset; then the sum is rounded once,
+/// whether or not it is fused.
 #[derive(Clone, Copy)]
 pub(crate) struct Line<V> {
     pub(crate) factor: V,
@@ -218,10 +225,15 @@ impl<V: Copy> Line<V> {
             Zero::First => simd.load(&FIRST),
             Zero::Eighth => simd.load(&EIGHTH),
         };
-        let numbers = simd.mul(self.factor, codes);
+        self.of(simd, codes)
+    }
+
+    /// Returns the numbers of codes, of which `zero` was subtracted.
+    #[inline(always)]
+    fn of<S: Simd<Vector = V>>(self, simd: S, codes: V) -> V {
         match self.offset {
-            Some(offset) => simd.add(numbers, offset),
-            None => numbers,
+            Some(offset) => simd.fma(self.factor, codes, offset),
+            None => simd.mul(self.factor, codes),
         }
     }
 }
@@ -297,6 +309,10 @@ impl Simd for Array {
         Self::each(|lane| f32::from(from[lane] as i8))
     }
     #[inline(always)]
+    fn load_u8(self, from: &[u8; LANES]) -> [f32; LANES] {
+        Self::each(|lane| f32::from(from[lane]))
+    }
+    #[inline(always)]
     fn table(self, line: Line<[f32; LANES]>) -> [f32; LANES] {
         line.numbers(self)
     }
@@ -323,6 +339,11 @@ impl Simd for Array {
     #[inline(always)]
     fn joined(self, low: [u32; LANES], high: [u32; LANES], offset: i32) -> [f32; LANES] {
         Self::each(|lane| ((low[lane] | high[lane] << 4) as i32 - offset) as f32)
+    }
+    #[inline(always)]
+    fn splat_halves(self, bits: [u16; 2]) -> [f32; LANES] {
+        let [low, high] = bits.map(half);
+        Self::each(|lane| if lane < LANES / 2 { low } else { high })
     }
     #[inline(always)]
     fn fma1(self, a: f32, b: f32, c: f32) -> f32 {

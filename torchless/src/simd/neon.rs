@@ -92,6 +92,17 @@ impl Simd for Neon {
         unsafe { floats(vld1q_u8(from.as_ptr())) }
     }
     #[inline(always)]
+    fn load_u8(self, from: &[u8; LANES]) -> [float32x4_t; 4] {
+        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any
+        // address.
+        unsafe { unsigned_floats(vld1q_u8(from.as_ptr())) }
+    }
+    #[inline(always)]
+    fn splat_halves(self, bits: [u16; 2]) -> [float32x4_t; 4] {
+        let ([low, _, _, _], [high, _, _, _]) = (self.splat_half(bits[0]), self.splat_half(bits[1]));
+        [low, low, high, high]
+    }
+    #[inline(always)]
     fn table(self, line: Line<[float32x4_t; 4]>) -> Line<[float32x4_t; 4]> {
         line
     }
@@ -178,6 +189,16 @@ fn floats(bytes: uint8x16_t) -> [float32x4_t; 4] {
     [quarter(0), quarter(1), quarter(2), quarter(3)]
 }
 
+/// Converts unsigned bytes to floats.
+#[target_feature(enable = "neon")]
+#[inline]
+fn unsigned_floats(bytes: uint8x16_t) -> [float32x4_t; 4] {
+    let (low, high) = (vmovl_u8(vget_low_u8(bytes)), vmovl_high_u8(bytes));
+    let (first, second) = (vmovl_u16(vget_low_u16(low)), vmovl_high_u16(low));
+    let (third, fourth) = (vmovl_u16(vget_low_u16(high)), vmovl_high_u16(high));
+    [vcvtq_f32_u32(first), vcvtq_f32_u32(second), vcvtq_f32_u32(third), vcvtq_f32_u32(fourth)]
+}
+
 /// Returns the numbers of codes, with the roundings of a table.
 #[inline(always)]
 fn on_line(simd: Neon, codes: uint8x16_t, line: Line<[float32x4_t; 4]>) -> [float32x4_t; 4] {
@@ -188,11 +209,7 @@ fn on_line(simd: Neon, codes: uint8x16_t, line: Line<[float32x4_t; 4]>) -> [floa
             Zero::Eighth => floats(vsubq_u8(codes, vdupq_n_u8(8))),
         }
     };
-    let numbers = simd.mul(line.factor, codes);
-    match line.offset {
-        Some(offset) => simd.add(numbers, offset),
-        None => numbers,
-    }
+    line.of(simd, codes)
 }
 
 /// Returns a byte of ones for each bit that is set, the lowest first.

@@ -2,7 +2,7 @@
 //! features.
 #![expect(unsafe_code, reason = "instructions that were detected at run time")]
 
-use super::{LANES, Line, Simd};
+use super::{LANES, Line, Simd, Zero};
 use std::arch::x86_64::*;
 
 /// One 512-bit register.
@@ -99,6 +99,20 @@ impl Simd for Avx512 {
         unsafe { _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(from.as_ptr().cast()))) }
     }
     #[inline(always)]
+    fn load_u8(self, from: &[u8; LANES]) -> __m512 {
+        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any
+        // address.
+        unsafe { _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(from_bytes(from)))) }
+    }
+    #[inline(always)]
+    fn splat_halves(self, [low, high]: [u16; 2]) -> __m512 {
+        // SAFETY: `new` promises the features.
+        unsafe {
+            let (low, high) = (_mm_set1_epi16(low as i16), _mm_set1_epi16(high as i16));
+            _mm512_cvtph_ps(_mm256_inserti128_si256::<1>(_mm256_castsi128_si256(low), high))
+        }
+    }
+    #[inline(always)]
     fn table(self, line: Line<__m512>) -> __m512 {
         line.numbers(self)
     }
@@ -179,7 +193,7 @@ impl Simd for Avx512 {
 impl Simd for Avx2 {
     type Vector = [__m256; 2];
     type Numbers = [__m256i; 2];
-    type Table = [__m256; 2];
+    type Table = Line<[__m256; 2]>;
     const IS_WIDE: bool = false;
 
     #[inline(always)]
@@ -246,28 +260,40 @@ impl Simd for Avx2 {
     fn load_i8(self, from: &[u8; LANES]) -> [__m256; 2] {
         // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any
         // address.
+        unsafe { floats(_mm_loadu_si128(from_bytes(from))) }
+    }
+    #[inline(always)]
+    fn load_u8(self, from: &[u8; LANES]) -> [__m256; 2] {
+        // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any
+        // address.
         unsafe {
-            let bytes = _mm_loadu_si128(from.as_ptr().cast());
+            let bytes = _mm_loadu_si128(from_bytes(from));
             [
-                _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)),
-                _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128::<8>(bytes))),
+                _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)),
+                _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_srli_si128::<8>(bytes))),
             ]
         }
     }
     #[inline(always)]
-    fn table(self, line: Line<[__m256; 2]>) -> [__m256; 2] {
-        line.numbers(self)
+    fn splat_halves(self, bits: [u16; 2]) -> [__m256; 2] {
+        let [low, high] = bits;
+        // SAFETY: `new` promises the features.
+        unsafe { [_mm256_cvtph_ps(_mm_set1_epi16(low as i16)), _mm256_cvtph_ps(_mm_set1_epi16(high as i16))] }
     }
     #[inline(always)]
-    fn look_up(self, codes: &[u8; LANES], low: [__m256; 2], high: [__m256; 2]) -> [[__m256; 2]; 2] {
+    fn table(self, line: Line<[__m256; 2]>) -> Line<[__m256; 2]> {
+        line
+    }
+    /// Computes the sixteen values: permutations choose from eight, and two of them take longer.
+    #[inline(always)]
+    fn look_up(self, codes: &[u8; LANES], low: Line<[__m256; 2]>, high: Line<[__m256; 2]>) -> [[__m256; 2]; 2] {
         // SAFETY: `new` promises the features; the array has 16 bytes, and the load takes any
         // address.
-        unsafe {
-            let codes = _mm_loadu_si128(from_bytes(codes));
-            let codes = [_mm256_cvtepu8_epi32(codes), _mm256_cvtepu8_epi32(_mm_srli_si128::<8>(codes))];
-            let upper = [_mm256_srli_epi32::<4>(codes[0]), _mm256_srli_epi32::<4>(codes[1])];
-            [[choose(codes[0], low), choose(codes[1], low)], [choose(upper[0], high), choose(upper[1], high)]]
-        }
+        let (first, second) = unsafe {
+            let (codes, halves) = (_mm_loadu_si128(from_bytes(codes)), _mm_set1_epi8(15));
+            (_mm_and_si128(codes, halves), _mm_and_si128(_mm_srli_epi16::<4>(codes), halves))
+        };
+        [on_line(self, first, low), on_line(self, second, high)]
     }
     #[inline(always)]
     fn numbers(self, from: &[u8; LANES]) -> [__m256i; 2] {
@@ -343,13 +369,28 @@ fn prefetch_line(place: *const u8) {
     unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) }
 }
 
-/// Returns the numbers of `from` that the low four bits of `codes` choose.
+/// Returns the numbers of codes, with the roundings of a table.
+#[inline(always)]
+fn on_line(simd: Avx2, codes: __m128i, line: Line<[__m256; 2]>) -> [__m256; 2] {
+    // SAFETY: `Avx2::new` promises the features.
+    let codes = unsafe {
+        let codes = match line.zero {
+            Zero::First => codes,
+            Zero::Eighth => _mm_sub_epi8(codes, _mm_set1_epi8(8)),
+        };
+        floats(codes)
+    };
+    line.of(simd, codes)
+}
+
+/// Converts signed bytes to floats.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn choose(codes: __m256i, from: [__m256; 2]) -> __m256 {
-    // A permutation uses three bits; the fourth, moved to the sign, chooses the half.
-    let (low, high) = (_mm256_permutevar8x32_ps(from[0], codes), _mm256_permutevar8x32_ps(from[1], codes));
-    _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32::<28>(codes)))
+fn floats(bytes: __m128i) -> [__m256; 2] {
+    [
+        _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)),
+        _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128::<8>(bytes))),
+    ]
 }
 
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,f16c")]

@@ -93,14 +93,21 @@ impl fmt::Display for Format {
     }
 }
 
-/// A format at compile time. `LEN` is a multiple of [`LANES`].
+/// A format at compile time. `LEN` is a multiple of [`LANES`], and `PARTS` parts of a block have
+/// whole vectors each.
 pub(crate) trait Layout: Copy {
     const LEN: usize;
     const BYTES: usize;
+    const PARTS: usize;
 
-    /// Hands the vectors of one block to `each`, in order, with their indices. `block` has `BYTES`
-    /// bytes.
-    fn unpack<S: Simd>(simd: S, block: &[u8], each: impl Taker<S>);
+    /// What the parts of a block share.
+    type Shared: Copy;
+
+    /// Reads what the parts of a block share. `block` has `BYTES` bytes.
+    fn shared<S: Simd>(simd: S, block: &[u8]) -> Self::Shared;
+
+    /// Hands the vectors of one part to `each`, in order, with their indices within the part.
+    fn unpack<S: Simd>(simd: S, block: &[u8], shared: &Self::Shared, part: usize, each: impl Taker<S>);
 }
 
 /// Receives vectors of weights. Not a closure: a closure that is called often is not inlined, and
@@ -138,8 +145,8 @@ macro_rules! with_layout {
 }
 pub(crate) use with_layout;
 
-/// Declares a [`Layout`]: what its blocks are, its name, `LEN`, `BYTES`, and how a block is
-/// unpacked.
+/// Declares a [`Layout`] of one part: what its blocks are, its name, `LEN`, `BYTES`, and how a
+/// block is unpacked.
 macro_rules! layout {
     ($(#[$doc:meta])* $name:ident, $len:expr, $bytes:expr, |$simd:ident, $block:ident, $each:ident| $unpack:block) => {
         $(#[$doc])*
@@ -148,20 +155,13 @@ macro_rules! layout {
         impl Layout for $name {
             const LEN: usize = $len;
             const BYTES: usize = $bytes;
+            const PARTS: usize = 1;
+            type Shared = ();
             #[inline(always)]
-            fn unpack<S: Simd>($simd: S, $block: &[u8], mut $each: impl Taker<S>) $unpack
+            fn shared<S: Simd>(_: S, _: &[u8]) {}
+            #[inline(always)]
+            fn unpack<S: Simd>($simd: S, $block: &[u8], (): &(), _: usize, mut $each: impl Taker<S>) $unpack
         }
-    };
-}
-
-/// Does the same for each number: loops that are too long for the compiler to unroll would count
-/// and shift at run time.
-macro_rules! for_each {
-    ($name:ident of $($number:literal)* => $body:block) => {
-        $({
-            const $name: usize = $number;
-            $body
-        })*
     };
 }
 
@@ -169,12 +169,6 @@ macro_rules! for_each {
 #[inline(always)]
 pub(crate) fn part<const N: usize>(block: &[u8], at: usize) -> &[u8; N] {
     block[at..].first_chunk().expect("a whole block")
-}
-
-/// Returns the half-precision number at `at` of a block.
-#[inline(always)]
-fn scale<S: Simd>(simd: S, block: &[u8], at: usize) -> f32 {
-    simd.half1(u16::from_le_bytes(*part(block, at)))
 }
 
 /// Returns the half-precision number at `at` of a block, in every lane.
@@ -236,83 +230,144 @@ layout! {
     }
 }
 
-/// Factors and offsets of the eight groups of a block.
-struct Groups {
-    factors: [f32; 8],
-    offsets: [f32; 8],
-}
-
-/// Unpacks the factors and offsets of a block: six bits each, packed in twelve bytes behind the two
-/// scales that they share.
+/// Returns the eight factors of a block, then its eight offsets: products of six bits each, packed
+/// in twelve bytes, and of the two scales before them.
 #[inline(always)]
-fn groups<S: Simd>(simd: S, block: &[u8]) -> Groups {
-    let (scale, minimum) = (scale(simd, block, 0), scale(simd, block, 2));
+fn groups<S: Simd>(simd: S, block: &[u8]) -> Lanes {
     // Four bytes at once: six bits of the first four groups, and what the last four have of them.
     let word = |at: usize| u32::from_le_bytes(*part(block, at));
     let (low, middle, high) = (word(4), word(8), word(12));
-    let both = |first: u32, last: u32| (u64::from(first) | u64::from(last) << 32).to_le_bytes();
+    let both = |first: u32, last: u32| u128::from(first) | u128::from(last) << 32;
     let scales = both(low & 0x3f3f_3f3f, high & 0x0f0f_0f0f | low >> 2 & 0x3030_3030);
     let minima = both(middle & 0x3f3f_3f3f, high >> 4 & 0x0f0f_0f0f | middle >> 2 & 0x3030_3030);
-    let mut groups = Groups { factors: [0.0; 8], offsets: [0.0; 8] };
-    for group in 0..8 {
-        groups.factors[group] = scale * f32::from(scales[group]);
-        groups.offsets[group] = -(minimum * f32::from(minima[group]));
-    }
-    groups
+    let half = |at: usize| u16::from_le_bytes(*part(block, at));
+    let factors = simd.splat_halves([half(0), half(2) ^ 0x8000]);
+    multiples(simd, factors, simd.load_u8(&(scales | minima << 64).to_le_bytes()))
+}
+
+/// Returns products in memory, from where each is loaded into every lane.
+#[inline(always)]
+fn multiples<S: Simd>(simd: S, factors: S::Vector, numbers: S::Vector) -> Lanes {
+    let mut lanes = Lanes::default();
+    simd.store(simd.mul(factors, numbers), &mut lanes.0);
+    lanes
 }
 
 /// Returns the weights of the sixteen codes of a group.
 #[inline(always)]
-fn group_weights<S: Simd>(simd: S, groups: &Groups, at: usize) -> S::Table {
-    let (factor, offset) = (simd.splat(groups.factors[at]), simd.splat(groups.offsets[at]));
+fn group_weights<S: Simd>(simd: S, groups: &Lanes, at: usize) -> S::Table {
+    let (factor, offset) = (simd.splat(groups.0[at]), simd.splat(groups.0[8 + at]));
     simd.table(Line { factor, zero: Zero::First, offset: Some(offset) })
 }
 
-layout! {
-    /// `scale: f16, minimum: f16, groups: [u8; 12], numbers: [u4; 256]`; 64 numbers, two groups,
-    /// share 32 bytes.
-    Q4K, 256, 144, |simd, block, each| {
-        let groups = groups(simd, block);
-        for_each!(PAIR of 0 1 2 3 => {
-            let (low, high) = (group_weights(simd, &groups, 2 * PAIR), group_weights(simd, &groups, 2 * PAIR + 1));
-            let [first, third] = simd.look_up(part(block, 16 + 32 * PAIR), low, high);
-            let [second, fourth] = simd.look_up(part(block, 32 + 32 * PAIR), low, high);
-            each.take(simd, 4 * PAIR, first);
-            each.take(simd, 4 * PAIR + 1, second);
-            each.take(simd, 4 * PAIR + 2, third);
-            each.take(simd, 4 * PAIR + 3, fourth);
-        });
+/// `scale: f16, minimum: f16, groups: [u8; 12], numbers: [u4; 256]`; 64 numbers, two groups, share
+/// 32 bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Q4K;
+
+impl Layout for Q4K {
+    const LEN: usize = 256;
+    const BYTES: usize = 144;
+    const PARTS: usize = 4;
+    type Shared = Lanes;
+
+    #[inline(always)]
+    fn shared<S: Simd>(simd: S, block: &[u8]) -> Lanes {
+        groups(simd, block)
+    }
+    #[inline(always)]
+    fn unpack<S: Simd>(simd: S, block: &[u8], groups: &Lanes, pair: usize, mut each: impl Taker<S>) {
+        let numbers: &[u8; 32] = part(block, 16 + 32 * pair);
+        let (low, high) = (group_weights(simd, groups, 2 * pair), group_weights(simd, groups, 2 * pair + 1));
+        let [first, third] = simd.look_up(part(numbers, 0), low, high);
+        let [second, fourth] = simd.look_up(part(numbers, LANES), low, high);
+        each.take(simd, 0, first);
+        each.take(simd, 1, second);
+        each.take(simd, 2, third);
+        each.take(simd, 3, fourth);
     }
 }
-layout! {
-    /// `scale: f16, minimum: f16, groups: [u8; 12], fifth bits: [u8; 32], numbers: [u4; 256]`.
-    Q5K, 256, 176, |simd, block, each| {
-        let groups = groups(simd, block);
-        for_each!(AT of 0 1 2 3 4 5 6 7 => {
-            let (factor, offset) = (simd.splat(groups.factors[AT]), simd.splat(groups.offsets[AT]));
-            for index in 0..2 {
-                let fifth = simd.bits_of(simd.numbers(part(block, 16 + LANES * index)), AT, 1);
-                let numbers = simd.numbers(part(block, 48 + 32 * (AT / 2) + LANES * index));
-                let numbers = simd.joined(simd.bits_of(numbers, 4 * (AT % 2), 15), fifth, 0);
-                each.take(simd, 2 * AT + index, simd.add(simd.mul(factor, numbers), offset));
-            }
-        });
+
+/// Returns 64 numbers of five bits: the low halves of 32 bytes, then the high halves, each with a
+/// bit of `fifth` above it.
+#[inline(always)]
+fn fives(numbers: &[u8; 32], fifth: &[u8; 32], pair: usize) -> [u8; 64] {
+    let mut fives = [0; 64];
+    let (low, high) = fives.split_at_mut(32);
+    // Tests, not shifts: instruction sets have no shifts of bytes.
+    let (first, second) = (1 << (2 * pair), 2 << (2 * pair));
+    let sixteen = |is_set: bool| if is_set { 16 } else { 0 };
+    for at in 0..32 {
+        low[at] = numbers[at] & 15 | sixteen(fifth[at] & first != 0);
+        high[at] = numbers[at] >> 4 | sixteen(fifth[at] & second != 0);
+    }
+    fives
+}
+
+/// `scale: f16, minimum: f16, groups: [u8; 12], fifth bits: [u8; 32], numbers: [u4; 256]`.
+#[derive(Clone, Copy)]
+pub(crate) struct Q5K;
+
+impl Layout for Q5K {
+    const LEN: usize = 256;
+    const BYTES: usize = 176;
+    const PARTS: usize = 4;
+    type Shared = Lanes;
+
+    #[inline(always)]
+    fn shared<S: Simd>(simd: S, block: &[u8]) -> Lanes {
+        groups(simd, block)
+    }
+    #[inline(always)]
+    fn unpack<S: Simd>(simd: S, block: &[u8], groups: &Lanes, pair: usize, mut each: impl Taker<S>) {
+        let numbers = fives(part(block, 48 + 32 * pair), part(block, 16), pair);
+        for index in 0..4 {
+            let group = 2 * pair + index / 2;
+            let (factor, offset) = (simd.splat(groups.0[group]), simd.splat(groups.0[8 + group]));
+            // Rounded once: a product has at most 22 bits.
+            each.take(simd, index, simd.fma(factor, simd.load_u8(part(&numbers, LANES * index)), offset));
+        }
     }
 }
-layout! {
-    /// `low four bits: [u8; 128], high two bits: [u8; 64], group scales: [i8; 16], scale: f16`;
-    /// halves of 128 numbers.
-    Q6K, 256, 210, |simd, block, each| {
-        let (scale, groups) = (scale(simd, block, 208), part::<16>(block, 192));
-        for_each!(GROUP of 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 => {
-            // Within a half: four quarters of 32 numbers, each two groups of 16.
-            let (part_of_two, quarter, index) = (GROUP / 8, GROUP % 8 / 2, GROUP % 2);
-            let low = simd.numbers(part(block, 64 * part_of_two + 32 * (quarter % 2) + LANES * index));
-            let high = simd.numbers(part(block, 128 + 32 * part_of_two + LANES * index));
-            let (low, high) = (simd.bits_of(low, 4 * (quarter / 2), 15), simd.bits_of(high, 2 * quarter, 3));
-            let factor = simd.splat(scale * f32::from(groups[GROUP] as i8));
-            each.take(simd, GROUP, simd.mul(factor, simd.joined(low, high, 32)));
-        });
+
+/// Returns 128 numbers of six bits, less 32: four times 32, of which `low` has four bits and `high`
+/// has two.
+#[inline(always)]
+fn sixes(low: &[u8; 64], high: &[u8; 32]) -> [u8; 128] {
+    let mut sixes = [0; 128];
+    for at in 0..32 {
+        let (first, second, high) = (low[at], low[32 + at], high[at]);
+        let six = |low: u8, high: u8| (low | high & 0x30).wrapping_sub(32);
+        sixes[at] = six(first & 15, high << 4);
+        sixes[32 + at] = six(second & 15, high << 2);
+        sixes[64 + at] = six(first >> 4, high);
+        sixes[96 + at] = six(second >> 4, high >> 2);
+    }
+    sixes
+}
+
+/// `low four bits: [u8; 128], high two bits: [u8; 64], group scales: [i8; 16], scale: f16`; halves
+/// of 128 numbers, groups of 16.
+#[derive(Clone, Copy)]
+pub(crate) struct Q6K;
+
+impl Layout for Q6K {
+    const LEN: usize = 256;
+    const BYTES: usize = 210;
+    const PARTS: usize = 2;
+    type Shared = Lanes;
+
+    #[inline(always)]
+    fn shared<S: Simd>(simd: S, block: &[u8]) -> Lanes {
+        multiples(simd, splat_scale(simd, block, 208), simd.load_i8(part(block, 192)))
+    }
+    #[inline(always)]
+    fn unpack<S: Simd>(simd: S, block: &[u8], groups: &Lanes, half: usize, mut each: impl Taker<S>) {
+        let numbers = sixes(part(block, 64 * half), part(block, 128 + 32 * half));
+        for index in 0..8 {
+            let factor = simd.splat(groups.0[8 * half + index]);
+            each.take(simd, index, simd.mul(factor, simd.load_i8(part(&numbers, LANES * index))));
+        }
     }
 }
 
@@ -324,12 +379,20 @@ pub(crate) fn unpack_row<S: Simd, L: Layout>(simd: S, row: &[u8], out: &mut [Lan
     let rest = blocks.remainder();
     let vectors = const { L::LEN / LANES };
     for (block, out) in blocks.zip(out.chunks_mut(vectors * stride)) {
-        L::unpack(simd, block, Places { out, stride });
+        unpack_block::<S, L>(simd, block, out, stride);
     }
     if !rest.is_empty() {
         let padded = padded::<L>(rest);
         let last = row.len() / L::BYTES * vectors * stride;
-        L::unpack(simd, &padded[..L::BYTES], Places { out: &mut out[last..], stride });
+        unpack_block::<S, L>(simd, &padded[..L::BYTES], &mut out[last..], stride);
+    }
+}
+
+#[inline(always)]
+fn unpack_block<S: Simd, L: Layout>(simd: S, block: &[u8], out: &mut [Lanes], stride: usize) {
+    let shared = L::shared(simd, block);
+    for (part, out) in out.chunks_mut(const { L::LEN / LANES / L::PARTS } * stride).enumerate() {
+        L::unpack(simd, block, &shared, part, Places { out, stride });
     }
 }
 
