@@ -390,31 +390,33 @@ fn tile<S: Simd, R: PanelRow, const M: usize>(
     for row in 1..M {
         inputs[row] = rows.row(first + row.min(n_here - 1));
     }
-    let mut sums = [[Lanes::default(); 2]; M];
+    let mut tile = Tile([[0.0; PANEL]; M]);
+    let Tile(sums) = &mut tile;
     if S::IS_WIDE && place.width > LANES {
-        sum_both(simd, inputs, (panel, ahead), &mut sums);
+        sum_both(simd, inputs, (panel, ahead), sums);
     } else {
-        sum_half(simd, inputs, (panel, ahead), 0, &mut sums);
+        sum_half(simd, inputs, (panel, ahead), 0, sums);
         if place.width > LANES {
-            sum_half(simd, inputs, (panel, NextPanel::NOTHING), 1, &mut sums);
+            sum_half(simd, inputs, (panel, NextPanel::NOTHING), 1, sums);
         }
     }
-    let mut numbers = [[0.0; PANEL]; M];
-    for row in 0..n_here {
-        numbers[row][..LANES].copy_from_slice(&sums[row][0].0);
-        numbers[row][LANES..].copy_from_slice(&sums[row][1].0);
-        add_bias(end.bias, first + row, place.first, &mut numbers[row][..place.width]);
+    for (row, sums) in sums[..n_here].iter_mut().enumerate() {
+        add_bias(end.bias, first + row, place.first, &mut sums[..place.width]);
     }
-    end.activation.apply(simd, numbers[..n_here].as_flattened_mut());
-    for (row, numbers) in numbers[..n_here].iter().enumerate() {
+    end.activation.apply(simd, sums[..n_here].as_flattened_mut());
+    for (row, sums) in sums[..n_here].iter().enumerate() {
         let out = &mut place.out[(first + row) * place.columns + place.first..][..place.width];
         match out.first_chunk_mut::<PANEL>() {
-            Some(out) => *out = *numbers,
-            None => out.copy_from_slice(&numbers[..place.width]),
+            Some(out) => *out = *sums,
+            None => out.copy_from_slice(&sums[..place.width]),
         }
     }
     n_here
 }
+
+/// Sums of `M` rows of a panel.
+#[repr(C, align(64))]
+struct Tile<const M: usize>([[f32; PANEL]; M]);
 
 /// Returns the `length` numbers of each row from `start` on.
 #[inline(always)]
@@ -431,7 +433,7 @@ fn sum_both<S: Simd, R: PanelRow, const M: usize>(
     simd: S,
     inputs: [&[f32]; M],
     (panel, ahead): (&[R], NextPanel),
-    sums: &mut [[Lanes; 2]; M],
+    sums: &mut [[f32; PANEL]; M],
 ) {
     let (zero, n_blocks) = (simd.splat(0.0), panel.len().div_ceil(BLOCK));
     for block in 0..n_blocks {
@@ -449,9 +451,10 @@ fn sum_both<S: Simd, R: PanelRow, const M: usize>(
             }
         }
         for row in 0..M {
+            let (halves, _) = sums[row].as_chunks_mut::<LANES>();
             for half in 0..2 {
-                let sum = simd.add(simd.load(&sums[row][half].0), here[row][half]);
-                simd.store(sum, &mut sums[row][half].0);
+                let sum = simd.add(simd.load(&halves[half]), here[row][half]);
+                simd.store(sum, &mut halves[half]);
             }
         }
     }
@@ -464,7 +467,7 @@ fn sum_half<S: Simd, R: PanelRow, const M: usize>(
     inputs: [&[f32]; M],
     (panel, ahead): (&[R], NextPanel),
     half: usize,
-    sums: &mut [[Lanes; 2]; M],
+    sums: &mut [[f32; PANEL]; M],
 ) {
     let (zero, n_blocks) = (simd.splat(0.0), panel.len().div_ceil(BLOCK));
     for block in 0..n_blocks {
@@ -480,8 +483,9 @@ fn sum_half<S: Simd, R: PanelRow, const M: usize>(
             }
         }
         for row in 0..M {
-            let sum = simd.add(simd.load(&sums[row][half].0), here[row]);
-            simd.store(sum, &mut sums[row][half].0);
+            let (halves, _) = sums[row].as_chunks_mut::<LANES>();
+            let sum = simd.add(simd.load(&halves[half]), here[row]);
+            simd.store(sum, &mut halves[half]);
         }
     }
 }

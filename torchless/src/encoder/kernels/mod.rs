@@ -210,14 +210,14 @@ pub(super) fn run(
 ) -> Result<(), OutOfRange> {
     let length = out_view.len();
     match kernel {
-        Kernel::Binary(op) => binary(*op, args, out, length),
+        Kernel::Binary(op) => binary(isa, *op, args, out, length),
         Kernel::Unary(op) => unary(isa, *op, args, out, length),
         Kernel::Convert { to } => convert(*to, args[0], out, length),
         Kernel::Where => {
             let (condition, rest) = (args[0].int(), &args[1..]);
             by_class!(out, rest, length, |pairs, to| elementwise::choose(condition, pairs[0], pairs[1], to));
         }
-        Kernel::Clip { has_lower, has_upper } => clip([*has_lower, *has_upper], args, out, length),
+        Kernel::Clip { has_lower, has_upper } => clip(isa, [*has_lower, *has_upper], args, out, length),
         Kernel::Place { parts, fill } => place(parts, *fill, args, out, length),
         Kernel::Trilu { is_upper, diagonal } => {
             by_class!(out, args, length, |pairs, to| triangle(pairs[0], *is_upper, *diagonal, to));
@@ -254,10 +254,10 @@ pub(super) fn run(
     Ok(())
 }
 
-fn binary(op: Binary, args: &[Arg<'_>], out: &mut Data, length: usize) {
+fn binary(isa: InstructionSet, op: Binary, args: &[Arg<'_>], out: &mut Data, length: usize) {
     let [a, b] = [args[0], args[1]];
     match (out, a.data) {
-        (Data::F32(out), _) => elementwise::binary_f32(op, a.f32(), b.f32(), &mut out[..length]),
+        (Data::F32(out), _) => elementwise::binary_f32(isa, op, a.f32(), b.f32(), &mut out[..length]),
         (Data::F64(out), _) => elementwise::binary_f64(op, a.f64(), b.f64(), &mut out[..length]),
         (Data::Int(out), DataRef::F32(_)) => elementwise::compare(op, a.f32(), b.f32(), &mut out[..length]),
         (Data::Int(out), DataRef::F64(_)) => elementwise::compare(op, a.f64(), b.f64(), &mut out[..length]),
@@ -305,10 +305,10 @@ fn convert(to: Kind, arg: Arg<'_>, out: &mut Data, length: usize) {
 }
 
 /// Clips as the composition of a maximum and a minimum.
-fn clip([has_lower, has_upper]: [bool; 2], args: &[Arg<'_>], out: &mut Data, length: usize) {
+fn clip(isa: InstructionSet, [has_lower, has_upper]: [bool; 2], args: &[Arg<'_>], out: &mut Data, length: usize) {
     let (lower, upper) = (has_lower.then(|| args[1]), has_upper.then(|| args[args.len() - 1]));
     match lower {
-        Some(lower) => binary(Binary::Max, &[args[0], lower], out, length),
+        Some(lower) => binary(isa, Binary::Max, &[args[0], lower], out, length),
         None => by_class!(out, args, length, |pairs, to| elementwise::map1(pairs[0].0, pairs[0].1, to, |x| x)),
     }
     if let Some(upper) = upper {
@@ -396,7 +396,7 @@ fn softmax(
         return;
     }
     match is_sum {
-        true => binary(Binary::Add, args, out, length),
+        true => binary(isa, Binary::Add, args, out, length),
         false => by_class!(out, args, length, |pairs, to| elementwise::map1(pairs[0].0, pairs[0].1, to, |x| x)),
     }
     match out {
