@@ -23,6 +23,18 @@ impl BackendPreference {
         [BackendPreference::Auto, BackendPreference::Cpu].into_iter().chain(backends)
     }
 
+    /// Returns the preference that is offered by a name.
+    ///
+    /// ```
+    /// use torchless::backend::{Backend, BackendPreference};
+    /// assert_eq!(BackendPreference::named("cuda"), Some(BackendPreference::Device(Backend::Cuda)));
+    /// assert_eq!(BackendPreference::named("gpu"), None);
+    /// ```
+    #[must_use]
+    pub fn named(name: &str) -> Option<BackendPreference> {
+        BackendPreference::offered().find(|preference| preference.name() == name)
+    }
+
     /// Returns the name as a user writes it.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -1,7 +1,7 @@
 // Scores jets of different numbers of particles with a Particle Transformer, in several threads.
 //
 //     g++ -std=c++17 jets.cpp $(pkg-config --cflags --libs torchless) -pthread -o jets
-//     ./jets tagger.onnx
+//     ./jets tagger.onnx [cuda]
 //
 // The particles of all jets are one std::vector of structures. Nothing is padded or copied before
 // the call.
@@ -85,13 +85,16 @@ std::vector<float> score(const torchless_model *model, torchless_scratch *scratc
 }
 
 int main(int argc, char **argv) {
-    if (argc != 2) {
-        std::fprintf(stderr, "usage: jets MODEL\n");
+    if (argc != 2 && argc != 3) {
+        std::fprintf(stderr, "usage: jets MODEL [DEVICE]\n");
         return 2;
     }
+    const char *device = argc == 3 ? argv[2] : "cpu";
     torchless_error *error = nullptr;
     torchless_model *model = nullptr;
-    require(torchless_open(argv[1], TORCHLESS_SINGLE, nullptr, 0, &model, &error), error);
+    require(
+        torchless_open_on_device(argv[1], TORCHLESS_SINGLE, TORCHLESS_WEIGHTS_F32, device, nullptr, 0, &model, &error),
+        error);
     const Jets jets = make_jets(40);
     // The model is shared; each thread has a scratch.
     std::vector<std::vector<float>> found(16);
@@ -119,6 +122,6 @@ int main(int argc, char **argv) {
     for (int jet = 0; jet < 3; ++jet) {
         std::printf("jet %d: %8.5f %8.5f %8.5f\n", jet, found[0][3 * jet], found[0][3 * jet + 1], found[0][3 * jet + 2]);
     }
-    std::printf("16 threads: the same bits\n");
+    std::printf("16 threads on %s: the same bits\n", torchless_device(model));
     torchless_model_free(model);
 }

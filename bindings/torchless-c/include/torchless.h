@@ -1,8 +1,9 @@
 /* Encoders of events from ONNX files, for C and C++: the library torchless_c.
  *
  * A model is immutable, and any number of threads may share it. A scratch is the memory of one
- * thread. Nothing else is shared: there is no global state, and no function keeps a pointer that it
- * was given, except where its comment says so.
+ * thread. Nothing else is shared: there is no global state but the verdicts on devices, which are
+ * tested once in a process, and no function keeps a pointer that it was given, except where its
+ * comment says so.
  *
  * Functions that can fail return a `torchless_status`, TORCHLESS_OK or the kind of the error, and
  * take `error`. It may be NULL. If it is not, *error is NULL after success; after a failure it
@@ -34,7 +35,8 @@ enum {
     TORCHLESS_INPUT = 4,        /* inputs that do not fit the model or each other */
     TORCHLESS_OUTPUT = 5,       /* an output that the model does not have, or memory for it that is too small */
     TORCHLESS_BUSY = 6,         /* a scratch that another thread is using */
-    TORCHLESS_INTERNAL = 7      /* a defect of the library; the call has done nothing */
+    TORCHLESS_INTERNAL = 7,     /* a defect of the library; the call has done nothing */
+    TORCHLESS_DEVICE = 8        /* a device that is not there, or that fails */
 };
 
 /* Types of numbers. */
@@ -178,6 +180,24 @@ torchless_status torchless_open_with_weights(
     const char *path, torchless_precision precision, torchless_weights weights, const torchless_input *fixed,
     size_t n_fixed, torchless_model **model, torchless_error **error);
 
+/* The same, computed by `device`: "cpu", "cuda", "opencl" or "metal"; "auto" and NULL are the CPU.
+ * Outputs on a device are near those of the CPU, and not their bits. An event's bits depend on
+ * nothing but the device, as they do on the CPU. Calls of several threads take turns there. It has
+ * single precision, weights of TORCHLESS_WEIGHTS_F32 and no gradients. No step is computed on the
+ * CPU instead. Devices were never tried with a GPU.
+ *
+ * Errors: TORCHLESS_INPUT for another name, with a list of names, and for another precision or form
+ * of weights; TORCHLESS_DEVICE for a device that is not there, or that computes something
+ * else than the CPU; TORCHLESS_MODEL with the name of a node that the device does not compute.
+ * Where that depends on shapes, it is an error of torchless_encode. */
+torchless_status torchless_open_on_device(
+    const char *path, torchless_precision precision, torchless_weights weights, const char *device,
+    const torchless_input *fixed, size_t n_fixed, torchless_model **model, torchless_error **error);
+
+/* Returns the name of what computes a model: "cpu", or that of its device. The text belongs to the
+ * model. NULL for NULL. */
+const char *torchless_device(const torchless_model *model);
+
 /* Returns 1 for a model that was opened with TORCHLESS_WEIGHTS_INT8; else 0, also for NULL. */
 int32_t torchless_is_approximate(const torchless_model *model);
 
@@ -220,8 +240,9 @@ void torchless_scratch_free(torchless_scratch *scratch);
  * Errors: TORCHLESS_INPUT for inputs that are missing, unknown or given twice, of the wrong type or
  * shape, for offsets that decrease or leave their particles, for a mask that is inverted, for an
  * index that is out of range, with its input and event; TORCHLESS_MODEL for shapes that the
- * model's operators do not take; TORCHLESS_OUTPUT for an unknown output, or a buffer of the wrong
- * type or size; TORCHLESS_BUSY if another thread uses the scratch. */
+ * model's operators do not take, or for which a device has no kernel; TORCHLESS_DEVICE for a device
+ * that fails; TORCHLESS_OUTPUT for an unknown output, or a buffer of the wrong type or size;
+ * TORCHLESS_BUSY if another thread uses the scratch. */
 torchless_status torchless_encode(
     const torchless_model *model, torchless_scratch *scratch, const torchless_events *events,
     const char *mask, size_t events_at_once,
@@ -238,7 +259,7 @@ torchless_status torchless_encode(
  *
  * Errors: those of torchless_encode; TORCHLESS_OUTPUT for an output or a column that the model does
  * not have, and an input that has no gradient, before anything is computed; TORCHLESS_MODEL for an
- * operator whose derivative is not computed. */
+ * operator whose derivative is not computed; TORCHLESS_INPUT for a model on a device. */
 torchless_status torchless_gradients(
     const torchless_model *model, torchless_scratch *scratch, const torchless_events *events,
     const char *mask, size_t events_at_once, const char *differentiated, size_t column,

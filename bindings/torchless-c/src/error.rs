@@ -2,6 +2,8 @@
 
 use std::ffi::{CString, c_char};
 
+use torchless::backend::BackendPreference;
+
 use crate::types::{MOST_AXES, Status};
 
 /// Why a call failed.
@@ -35,6 +37,8 @@ pub(crate) enum Failure {
     Precision { found: i32 },
     #[error("{found} is not a form of weights")]
     Weights { found: i32 },
+    #[error("`{name}` is not a device")]
+    UnknownDevice { name: String },
     #[error("there is no {what} {index}: the model has {n}")]
     NoSuchPort { what: &'static str, index: usize, n: usize, status: Status },
     #[error("the model has no output `{name}`")]
@@ -64,20 +68,13 @@ impl Failure {
             Failure::NoSuchPort { status, .. } => *status,
             Failure::UnknownOutput { .. }
             | Failure::NoGradient { .. }
-            | Failure::Torchless(torchless::Error::Gradient(_))
             | Failure::OutputAxes { .. }
             | Failure::BufferType { .. }
             | Failure::BufferSize { .. } => Status::Output,
             Failure::Busy => Status::Busy,
             Failure::Panic { .. } => Status::Internal,
             Failure::ZeroByte => Status::Model,
-            Failure::Torchless(torchless::Error::Unreadable { .. } | torchless::Error::Malformed { .. }) => {
-                Status::File
-            }
-            Failure::Torchless(torchless::Error::EncoderInput { .. } | torchless::Error::StorageOfDouble { .. }) => {
-                Status::Input
-            }
-            Failure::Torchless(_) => Status::Model,
+            Failure::Torchless(error) => of_library(error),
             _ => Status::Input,
         }
     }
@@ -90,10 +87,11 @@ impl Failure {
             Failure::Busy => Some("give each thread a scratch of its own".to_owned()),
             Failure::Precision { .. } => Some("0 is single precision, 1 is double precision".to_owned()),
             Failure::Weights { .. } => Some("0 is f32, 1 is f16, 2 is bf16, 3 is int8".to_owned()),
-            // The command's advice, in words of C.
-            Failure::Torchless(error) => {
-                error.hint().map(|hint| hint.replace("`torchless info`", "`torchless_input_port`"))
+            Failure::UnknownDevice { .. } => {
+                let known: Vec<&str> = BackendPreference::offered().map(BackendPreference::name).collect();
+                Some(format!("it is one of {}", known.join(", ")))
             }
+            Failure::Torchless(error) => error.hint().map(in_words_of_c),
             _ => None,
         }
     }
@@ -109,6 +107,23 @@ impl Failure {
         }
         message
     }
+}
+
+/// Returns the kind of an error of the library.
+fn of_library(error: &torchless::Error) -> Status {
+    use torchless::Error;
+    match error {
+        Error::Gradient(_) => Status::Output,
+        Error::Unreadable { .. } | Error::Malformed { .. } => Status::File,
+        Error::EncoderInput { .. } | Error::StorageOfDouble { .. } | Error::EncoderOnCpuOnly { .. } => Status::Input,
+        Error::NoBackend { .. } | Error::Device(_) | Error::DeviceRefused { .. } => Status::Device,
+        _ => Status::Model,
+    }
+}
+
+/// Returns the command's advice in words of C.
+fn in_words_of_c(hint: &str) -> String {
+    hint.replace("`torchless info`", "`torchless_input_port`").replace("`--device cpu`", "the device `cpu`")
 }
 
 /// `torchless_error`.

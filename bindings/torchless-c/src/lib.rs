@@ -13,8 +13,9 @@ mod types;
 pub use encode::{Scratch, torchless_encode, torchless_gradients, torchless_scratch_free, torchless_scratch_new};
 pub use error::{CError, torchless_error_free, torchless_error_hint, torchless_error_message, torchless_error_status};
 pub use model::{
-    Model, torchless_input_port, torchless_is_approximate, torchless_model_free, torchless_n_inputs,
-    torchless_n_outputs, torchless_open, torchless_open_with_weights, torchless_output_port, torchless_version,
+    Model, torchless_device, torchless_input_port, torchless_is_approximate, torchless_model_free, torchless_n_inputs,
+    torchless_n_outputs, torchless_open, torchless_open_on_device, torchless_open_with_weights, torchless_output_port,
+    torchless_version,
 };
 pub use types::{
     CColumn, CEvents, CInput, COutput, CPort, CRagged, MOST_AXES, Status, TYPE_BOOL, TYPE_FLOAT32, TYPE_FLOAT64,

@@ -3,6 +3,7 @@
 use std::ffi::{CString, c_char};
 use std::path::Path;
 
+use torchless::backend::BackendPreference;
 use torchless::encoder::{
     Dimension, Encoder, EncoderInput, EncoderOptions, EncoderPort, EncoderPrecision, FixedInput, InputValues,
     WeightStorage,
@@ -16,6 +17,8 @@ use crate::types::{CInput, CPort, Status, TYPE_BOOL, TYPE_FLOAT32, TYPE_INT64};
 #[derive(Debug)]
 pub struct Model {
     pub(crate) encoder: Encoder,
+    /// The name of what computes it.
+    device: CString,
     inputs: Vec<Port>,
     outputs: Vec<Port>,
 }
@@ -158,6 +161,21 @@ pub unsafe extern "C" fn torchless_open(
     unsafe { torchless_open_with_weights(path, precision, 0, fixed, n_fixed, model, error) }
 }
 
+/// Returns what is to compute; NULL is the default.
+///
+/// # Safety
+///
+/// As the header says: NULL, or a text.
+#[expect(unsafe_code, reason = "the border to C: a name")]
+unsafe fn preference(device: *const c_char) -> Result<BackendPreference, Failure> {
+    if device.is_null() {
+        return Ok(BackendPreference::default());
+    }
+    // SAFETY: as the header says.
+    let name = unsafe { text("the name of a device", device)? };
+    BackendPreference::named(name).ok_or_else(|| Failure::UnknownDevice { name: name.to_owned() })
+}
+
 /// Opens a model whose matrices are stored as asked for.
 ///
 /// # Safety
@@ -169,6 +187,28 @@ pub unsafe extern "C" fn torchless_open_with_weights(
     path: *const c_char,
     precision: i32,
     weights: i32,
+    fixed: *const CInput,
+    n_fixed: usize,
+    model: *mut *mut Model,
+    error: *mut *mut CError,
+) -> i32 {
+    let device = std::ptr::null();
+    // SAFETY: as the header says.
+    unsafe { torchless_open_on_device(path, precision, weights, device, fixed, n_fixed, model, error) }
+}
+
+/// Opens a model that a device is to compute.
+///
+/// # Safety
+///
+/// The pointers are as the header says.
+#[expect(unsafe_code, reason = "the border to C")]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn torchless_open_on_device(
+    path: *const c_char,
+    precision: i32,
+    weights: i32,
+    device: *const c_char,
     fixed: *const CInput,
     n_fixed: usize,
     model: *mut *mut Model,
@@ -188,14 +228,12 @@ pub unsafe extern "C" fn torchless_open_with_weights(
         let known = usize::try_from(weights).ok().and_then(|index| WeightStorage::ALL.get(index));
         let weights = *known.ok_or(Failure::Weights { found: weights })?;
         // SAFETY: as the header says.
-        let fixed = unsafe { fixed_inputs(inputs)? };
-        let encoder = Encoder::open_with(
-            Path::new(path),
-            &EncoderOptions { precision, weights, fixed, ..EncoderOptions::default() },
-        )?;
+        let (fixed, device) = unsafe { (fixed_inputs(inputs)?, preference(device)?) };
+        let encoder = Encoder::open_with(Path::new(path), &EncoderOptions { precision, weights, fixed, device })?;
+        let device = CString::new(encoder.device_name()).map_err(|_| Failure::ZeroByte)?;
         let ports = |ports: Vec<EncoderPort>| ports.into_iter().map(Port::new).collect::<Result<Vec<_>, _>>();
         let (inputs, outputs) = (ports(encoder.inputs())?, ports(encoder.outputs())?);
-        place[0] = Box::into_raw(Box::new(Model { encoder, inputs, outputs }));
+        place[0] = Box::into_raw(Box::new(Model { encoder, device, inputs, outputs }));
         Ok(())
     })
 }
@@ -213,6 +251,18 @@ pub unsafe extern "C" fn torchless_model_free(model: *mut Model) {
         // once.
         drop(unsafe { Box::from_raw(model) });
     }
+}
+
+/// Returns the name of what computes a model, or NULL for NULL.
+///
+/// # Safety
+///
+/// As the header says: NULL, or a model that was not freed.
+#[expect(unsafe_code, reason = "the border to C")]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn torchless_device(model: *const Model) -> *const c_char {
+    // SAFETY: NULL, or a live model, as the header says.
+    unsafe { model.as_ref() }.map_or(std::ptr::null(), |model| model.device.as_ptr())
 }
 
 /// Returns 1 if weights and the inputs of products are rounded to bytes, else 0.

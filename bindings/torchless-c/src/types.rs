@@ -22,6 +22,8 @@ pub enum Status {
     Busy = 6,
     /// A defect of the library.
     Internal = 7,
+    /// A device that is not there, or that fails.
+    Device = 8,
 }
 
 /// `float`.

@@ -8,8 +8,11 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use torchless::Threads;
-use torchless::encoder::{Column, EncodeOptions, Encoder, EncoderEvents, InputValues, Offsets, OutputValues};
-use torchless::encoder::{RaggedInput, ScratchPool};
+use torchless::backend::{Backend, BackendPreference};
+use torchless::encoder::{
+    Column, EncodeOptions, Encoder, EncoderEvents, EncoderOptions, InputValues, Offsets, OutputValues, RaggedInput,
+    ScratchPool,
+};
 use torchless_c::{CColumn, CEvents, CInput, COutput, CPort, CRagged, MOST_AXES, Status};
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
@@ -111,7 +114,7 @@ fn run(program: &Path, arguments: &[&Path]) -> String {
 fn the_example_scores_jets_in_sixteen_threads() {
     let shared = compile("examples/jets.cpp", "jets", &flags(&["--cflags", "--libs"]));
     let said = run(&shared, &[Path::new(MODEL)]);
-    assert!(said.starts_with("jet 0: ") && said.ends_with("16 threads: the same bits\n"), "{said}");
+    assert!(said.starts_with("jet 0: ") && said.ends_with("16 threads on cpu: the same bits\n"), "{said}");
     // The header is one of C, too.
     let header = folder().join("header.c");
     std::fs::write(&header, "#include <torchless.h>\nint main(void) { return torchless_version() == 0; }\n")
@@ -186,8 +189,9 @@ impl Jets {
         std::fs::write(path, bytes).expect("a writable folder");
     }
 
-    fn logits(&self) -> Vec<f32> {
-        let model = Encoder::open(MODEL).expect("a model");
+    fn logits(&self, device: BackendPreference) -> Vec<f32> {
+        let options = EncoderOptions { device, ..EncoderOptions::default() };
+        let model = Encoder::open_with(MODEL, &options).expect("a model");
         let [x, v] = [(&self.x, 5), (&self.v, 4)].map(|(rows, width)| Column::of_rows(InputValues::F32(rows), width));
         let ragged = |name, columns| RaggedInput { name, offsets: Offsets::I64(&self.offsets), columns };
         let ragged = [ragged("x", &x[..]), ragged("v", &v[..])];
@@ -237,24 +241,44 @@ fn layout() -> BTreeMap<&'static str, usize> {
     ])
 }
 
+/// A model of one node that devices do not compute.
+fn refused_model() -> Vec<u8> {
+    let field = |number: u8, body: &[u8]| [&[number << 3 | 2, body.len() as u8], body].concat();
+    let port = |name: &[u8]| {
+        let size = field(1, &[1 << 3, 4]);
+        let tensor = field(1, &[vec![1 << 3, 1], field(2, &size)].concat());
+        [field(1, name), field(2, &tensor)].concat()
+    };
+    let node = [field(1, b"x"), field(2, b"y"), field(3, b"the angle"), field(4, b"Atan")].concat();
+    let graph = [field(1, &node), field(11, &port(b"x")), field(12, &port(b"y"))].concat();
+    [field(7, &graph), field(8, &[2 << 3, 17])].concat()
+}
+
 #[test]
 #[cfg_attr(no_cpp_compiler, ignore = "needs a C++ compiler")]
 fn callers_see_the_bits_of_rust_the_layout_and_their_mistakes() {
     let program = compile("tests/interface.cpp", "interface", &flags(&["--cflags", "--libs"]));
     let (jets, file, output) = (jets(), folder().join("jets.bin"), folder().join("logits.bin"));
     jets.write(&file);
-    let said = run(&program, &[Path::new(MODEL), &file, &output]);
+    let refused = folder().join("refused.onnx");
+    std::fs::write(&refused, refused_model()).expect("a file");
+    let said = run(&program, &[Path::new(MODEL), &file, &output, &refused]);
     assert!(said.ends_with("every check passed\n"), "{said}");
     let words = said.lines().filter_map(|line| line.strip_prefix("layout ")?.split_once(' '));
     let found: BTreeMap<&str, usize> = words.map(|(name, number)| (name, number.parse().expect("a number"))).collect();
     assert_eq!(found, layout());
     let constants = said.lines().find_map(|line| line.strip_prefix("constants ")).expect("constants");
     let statuses = [Status::Ok, Status::NullPointer, Status::File, Status::Model, Status::Input, Status::Output];
-    let statuses = statuses.into_iter().chain([Status::Busy, Status::Internal]).map(|status| status as i32);
+    let statuses =
+        statuses.into_iter().chain([Status::Busy, Status::Internal, Status::Device]).map(|status| status as i32);
     use torchless_c::{TYPE_BOOL, TYPE_FLOAT32, TYPE_FLOAT64, TYPE_INT32, TYPE_INT64, TYPE_UINT32};
     let types = [TYPE_FLOAT32, TYPE_FLOAT64, TYPE_INT64, TYPE_BOOL, TYPE_INT32, TYPE_UINT32, MOST_AXES as i32];
     let expected: Vec<String> = statuses.chain(types).map(|number| number.to_string()).collect();
     assert_eq!(constants, expected.join(" "));
-    let bytes: Vec<u8> = jets.logits().iter().flat_map(|value| value.to_ne_bytes()).collect();
-    assert!(std::fs::read(output).expect("logits") == bytes, "C++ and Rust differ");
+    let found = std::fs::read(output).expect("logits");
+    let devices = [BackendPreference::Cpu, BackendPreference::Device(Backend::Emulated)];
+    for (found, device) in found.chunks(found.len() / 2).zip(devices) {
+        let bytes: Vec<u8> = jets.logits(device).iter().flat_map(|value| value.to_ne_bytes()).collect();
+        assert!(found == bytes, "C++ and Rust differ on {device}");
+    }
 }

@@ -1,7 +1,10 @@
 // Uses every function of torchless.h, prints the layout of its structures, makes the mistakes of
 // callers, and writes outputs for a file of jets.
 //
-//     interface MODEL JETS OUTPUT
+//     interface MODEL JETS OUTPUT REFUSED
+//
+// REFUSED is a model of one node, `the angle`, that devices do not compute. Outputs are those of
+// the CPU and, behind them, of the emulated device.
 //
 // JETS has the number of jets and of particles as int64_t, the offsets, the rows of x (5) and of v
 // (4) as float, and x, v and mask padded to 20 particles.
@@ -82,7 +85,7 @@ static void print_layout() {
     FIELD(torchless_output, n_axes);
     std::printf("constants");
     for (int32_t value : std::initializer_list<int32_t>{TORCHLESS_OK, TORCHLESS_NULL_POINTER, TORCHLESS_FILE, TORCHLESS_MODEL, TORCHLESS_INPUT, TORCHLESS_OUTPUT,
-                          TORCHLESS_BUSY, TORCHLESS_INTERNAL, TORCHLESS_FLOAT32, TORCHLESS_FLOAT64, TORCHLESS_INT64, TORCHLESS_BOOL,
+                          TORCHLESS_BUSY, TORCHLESS_INTERNAL, TORCHLESS_DEVICE, TORCHLESS_FLOAT32, TORCHLESS_FLOAT64, TORCHLESS_INT64, TORCHLESS_BOOL,
                           TORCHLESS_INT32, TORCHLESS_UINT32, TORCHLESS_MOST_AXES}) {
         std::printf(" %d", value);
     }
@@ -174,6 +177,59 @@ static void check_opening(const char *path) {
     const int64_t one = (int64_t(1) << 53) + 1;
     fixed = {"mask", TORCHLESS_INT64, 1, shape, &one};
     refused(torchless_open(path, TORCHLESS_SINGLE, &fixed, 1, &model, &error), TORCHLESS_INPUT, error, "fixed integers are below 2^53");
+}
+
+// Names of devices, what they refuse, and advice in words of C.
+static void check_devices(const char *path, const char *refused_path) {
+    torchless_error *error = nullptr;
+    torchless_model *model = nullptr;
+    auto open = [&](const char *of, torchless_precision precision, torchless_weights weights, const char *device) {
+        return torchless_open_on_device(of, precision, weights, device, nullptr, 0, &model, &error);
+    };
+    for (const char *device : {static_cast<const char *>(nullptr), "auto", "cpu"}) {
+        check(open(path, TORCHLESS_DOUBLE, TORCHLESS_WEIGHTS_F32, device) == TORCHLESS_OK, "the CPU by its names");
+        check(std::string(torchless_device(model)) == "cpu", "the name of the CPU");
+        torchless_model_free(model);
+    }
+    check(torchless_device(nullptr) == nullptr, "the device of NULL");
+    auto advised = [&](torchless_status found, torchless_status expected, const char *words, const char *advice) {
+        const char *hint = torchless_error_hint(error);
+        check(hint && std::strstr(hint, advice), advice);
+        refused(found, expected, error, words);
+        check(model == nullptr, "no model of a device");
+    };
+    auto status = open(path, TORCHLESS_SINGLE, TORCHLESS_WEIGHTS_F32, "gpu");
+    advised(status, TORCHLESS_INPUT, "`gpu` is not a device", "it is one of auto, cpu, cuda, metal, opencl");
+    status = open(refused_path, TORCHLESS_SINGLE, TORCHLESS_WEIGHTS_F32, "emulated");
+    advised(status, TORCHLESS_MODEL, "node `the angle` (Atan): devices have no kernel for it", "the device `cpu` computes it");
+    status = open(path, TORCHLESS_DOUBLE, TORCHLESS_WEIGHTS_F32, "emulated");
+    advised(status, TORCHLESS_INPUT, "double precision: encoders compute this on the CPU only", "the device `cpu` computes here");
+    status = open(path, TORCHLESS_SINGLE, TORCHLESS_WEIGHTS_F16, "emulated");
+    advised(status, TORCHLESS_INPUT, "weights that are not stored in single precision", "the device `cpu`");
+    // A driver that is on no machine of this kind.
+#ifdef __APPLE__
+    const char *absent = "cuda";
+#else
+    const char *absent = "metal";
+#endif
+    status = open(path, TORCHLESS_SINGLE, TORCHLESS_WEIGHTS_F32, absent);
+    advised(status, TORCHLESS_DEVICE, (std::string(absent) + " cannot be used: ").c_str(), "the device `cpu` computes here");
+    refused(open(path, TORCHLESS_SINGLE, TORCHLESS_WEIGHTS_F32, "\xff"), TORCHLESS_INPUT, error, "the name of a device is not UTF-8");
+}
+
+// Computes `logits` on the emulated device.
+static void compute_on_a_device(const char *path, torchless_scratch *scratch, const torchless_events &events, std::vector<float> &logits) {
+    torchless_error *error = nullptr;
+    torchless_model *model = nullptr;
+    torchless_status status =
+        torchless_open_on_device(path, TORCHLESS_SINGLE, TORCHLESS_WEIGHTS_F32, "emulated", nullptr, 0, &model, &error);
+    check(status == TORCHLESS_OK && std::string(torchless_device(model)) == "emulated", "a model on a device");
+    auto output = logits_of_scratch();
+    output.buffer = logits.data(), output.capacity = logits.size(), output.buffer_type = TORCHLESS_FLOAT32;
+    check(torchless_encode(model, scratch, &events, "mask", 0, &output, 1, &error) == TORCHLESS_OK, "outputs of a device");
+    status = torchless_gradients(model, scratch, &events, "mask", 0, nullptr, 0, &output, 1, nullptr, 0, &error);
+    refused(status, TORCHLESS_INPUT, error, "gradients: encoders compute this on the CPU only, and not on emulated");
+    torchless_model_free(model);
 }
 
 static void check_mistakes(const torchless_model *model, torchless_scratch *scratch, const Jets &jets) {
@@ -322,12 +378,13 @@ static void check_gradients(const torchless_model *model, torchless_scratch *scr
 }
 
 int main(int argc, char **argv) {
-    if (argc != 4) {
+    if (argc != 5) {
         return 2;
     }
     print_layout();
     check(std::strlen(torchless_version()) >= 5, "the version");
     check_opening(argv[1]);
+    check_devices(argv[1], argv[4]);
     torchless_error *error = nullptr;
     torchless_model *model = nullptr;
     torchless_scratch *scratch = nullptr;
@@ -361,8 +418,11 @@ int main(int argc, char **argv) {
         check(torchless_encode(model, scratch, &events, mask, 0, &padded, 1, &error) == TORCHLESS_OK, "padded events");
         check(std::memcmp(padded.data, logits.data(), 3 * jets.n_jets * sizeof(float)) == 0, "the same bits with padding");
     }
+    std::vector<float> of_device(3 * jets.n_jets);
+    compute_on_a_device(argv[1], scratch, events, of_device);
     std::FILE *file = std::fopen(argv[3], "wb");
     std::fwrite(logits.data(), sizeof(float), 3 * jets.n_jets, file);
+    std::fwrite(of_device.data(), sizeof(float), 3 * jets.n_jets, file);
     std::fclose(file);
     torchless_scratch_free(scratch);
     torchless_model_free(model);

@@ -7,6 +7,7 @@ use numpy::{PyArray1, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods}
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use torchless::Threads;
+use torchless::backend::BackendPreference;
 use torchless::encoder::{
     Cotangent, Dimension, EncodeOptions, Encoder, EncoderEvents, EncoderOptions, EncoderOutput, EncoderPort,
     EncoderPrecision, FixedInput, GradientTarget, InputGradient, ScratchPool, WeightStorage,
@@ -50,6 +51,7 @@ impl RawEncoder {
         path: PathBuf,
         is_double: bool,
         weights: &str,
+        device: &str,
         fixed: Vec<(String, PyReadonlyArrayDyn<'_, f64>)>,
     ) -> PyResult<RawEncoder> {
         let precision = if is_double { EncoderPrecision::Double } else { EncoderPrecision::Single };
@@ -58,7 +60,8 @@ impl RawEncoder {
             FixedInput { name: name.clone(), shape: array.shape().to_vec(), values }
         });
         let weights = WeightStorage::named(weights).ok_or_else(|| error::unknown_weights(py, weights))?;
-        let options = EncoderOptions { precision, weights, fixed: fixed.collect(), ..EncoderOptions::default() };
+        let device = BackendPreference::named(device).ok_or_else(|| error::unknown_device(py, device))?;
+        let options = EncoderOptions { precision, weights, fixed: fixed.collect(), device };
         let encoder = py.detach(|| Encoder::open_with(path, &options)).map_err(|error| error::library(py, &error))?;
         Ok(RawEncoder { encoder, scratches: ScratchPool::new(), threads: Mutex::new(None) })
     }
@@ -66,6 +69,11 @@ impl RawEncoder {
     /// Returns whether weights and the inputs of products are rounded to bytes.
     fn is_approximate(&self) -> bool {
         self.encoder.is_approximate()
+    }
+
+    /// Returns the name of what computes: `cpu`, or that of a device.
+    fn device(&self) -> &'static str {
+        self.encoder.device_name()
     }
 
     /// Returns the bytes of the weights as they are kept.

@@ -3,6 +3,8 @@
 use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
+use torchless::backend::BackendPreference;
+use torchless::encoder::WeightStorage;
 
 create_exception!(
     torchless,
@@ -17,6 +19,7 @@ create_exception!(
     "A file that is not a valid model, or an operator or a shape that is not computed."
 );
 create_exception!(torchless, InputError, TorchlessError, "Inputs that do not fit the model or each other.");
+create_exception!(torchless, DeviceError, TorchlessError, "A device that is not there, or that fails.");
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -26,6 +29,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("TorchlessError", base)?;
     module.add("ModelError", py.get_type::<ModelError>())?;
     module.add("InputError", py.get_type::<InputError>())?;
+    module.add("DeviceError", py.get_type::<DeviceError>())?;
     module.add_function(wrap_pyfunction!(input_error, module)?)
 }
 
@@ -63,8 +67,18 @@ pub(crate) fn in_variation(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
 
 /// Returns the error of a form of weights that there is not.
 pub(crate) fn unknown_weights(py: Python<'_>, found: &str) -> PyErr {
-    let known = torchless::encoder::WeightStorage::ALL.map(|storage| format!("\"{}\"", storage.name())).join(", ");
-    input_error(py, format!("`weights` is '{}'", ns_terminal::escape(found)), Some(&format!("it is one of {known}")))
+    unknown_choice(py, "weights", found, WeightStorage::ALL.into_iter().map(WeightStorage::name))
+}
+
+/// Returns the error of a device that is not offered.
+pub(crate) fn unknown_device(py: Python<'_>, found: &str) -> PyErr {
+    unknown_choice(py, "device", found, BackendPreference::offered().map(BackendPreference::name))
+}
+
+fn unknown_choice(py: Python<'_>, option: &str, found: &str, known: impl Iterator<Item = &'static str>) -> PyErr {
+    let known: Vec<String> = known.map(|name| format!("\"{name}\"")).collect();
+    let hint = format!("it is one of {}", known.join(", "));
+    input_error(py, format!("`{option}` is '{}'", ns_terminal::escape(found)), Some(&hint))
 }
 
 /// Returns whether an error is about what was given with a model, and not about the model.
@@ -73,7 +87,8 @@ fn is_of_inputs(error: &torchless::Error) -> bool {
         torchless::Error::EncoderInput { .. }
         | torchless::Error::Histogram(_)
         | torchless::Error::Gradient(_)
-        | torchless::Error::StorageOfDouble { .. } => true,
+        | torchless::Error::StorageOfDouble { .. }
+        | torchless::Error::EncoderOnCpuOnly { .. } => true,
         torchless::Error::InVariation { source, .. } => is_of_inputs(source),
         _ => false,
     }
@@ -94,7 +109,24 @@ pub(crate) fn library(py: Python<'_>, error: &torchless::Error) -> PyErr {
             PyOSError::new_err(message)
         }
         error if is_of_inputs(error) => InputError::new_err(message),
+        error if is_of_device(error) => DeviceError::new_err(message),
         _ => ModelError::new_err(message),
     };
-    with_hint(py, made, error.hint().map(|hint| hint.replace("`torchless info`", "`Encoder.inputs`")).as_deref())
+    with_hint(py, made, error.hint().map(in_words_of_python).as_deref())
+}
+
+/// Returns whether an error is about a device, and not about what it is to compute.
+fn is_of_device(error: &torchless::Error) -> bool {
+    match error {
+        torchless::Error::NoBackend { .. } | torchless::Error::Device(_) | torchless::Error::DeviceRefused { .. } => {
+            true
+        }
+        torchless::Error::InVariation { source, .. } => is_of_device(source),
+        _ => false,
+    }
+}
+
+/// Returns the command's advice in words of Python.
+fn in_words_of_python(hint: &str) -> String {
+    hint.replace("`torchless info`", "`Encoder.inputs`").replace("`--device cpu`", "`device=\"cpu\"`")
 }

@@ -18,6 +18,21 @@ def case(name):
     return FIXTURES / f"{name}.onnx", arrays, arrays.pop("logits")
 
 
+def model_of_one_node(operator):
+    """Returns an ONNX file with one node, `the node`, from `x` to `y`, four numbers each."""
+
+    def field(number, body):
+        return bytes([number << 3 | 2, len(body)]) + body
+
+    def port(name):
+        size = field(1, b"\x08\x04")
+        return field(1, name) + field(2, field(1, b"\x08\x01" + field(2, size)))
+
+    node = field(1, b"x") + field(2, b"y") + field(3, b"the node") + field(4, operator.encode())
+    graph = field(1, node) + field(11, port(b"x")) + field(12, port(b"y"))
+    return field(7, graph) + field(8, b"\x10\x11")
+
+
 @pytest.fixture
 def examples_folder(tmp_path, monkeypatch):
     """The working directory: a folder of its own with the models that the pages name."""

@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 import torchless
-from conftest import MODELS, case
+from conftest import MODELS, case, model_of_one_node
 
 OFFSET_TYPES = ("int32", "uint32", "int64")
 
@@ -214,6 +214,69 @@ def test_forms_of_weights_that_there_are_not_are_errors():
     assert "bf16" in caught.value.hint
     with pytest.raises(torchless.InputError, match="for single precision only"):
         torchless.Encoder(path, weights="f16", precision="double")
+
+
+@pytest.fixture
+def emulated(jets):
+    """The emulated device, which builds for tests have on POSIX."""
+    try:
+        torchless.Encoder(jets[0], device="emulated")
+    except torchless.InputError:
+        pytest.skip("this build has no emulation")
+    return "emulated"
+
+
+def test_a_device_computes_near_the_cpu_with_bits_of_its_own(jets, emulated):
+    path, padded, rows, counts = jets
+    model, here = torchless.Encoder(path, device=emulated), torchless.Encoder(path)
+    assert (model.device, here.device, torchless.Encoder(path, device="cpu").device) == (emulated, "cpu", "cpu")
+    assert f"device='{emulated}'" in repr(model) and "device" not in repr(here)
+    found, expected = (one.encode(padded)["logits"] for one in (model, here))
+    # Roundings of products and sums, which may be fused or not.
+    assert 0 < np.abs(found - expected).max() < 2e-6 * np.abs(expected).max()
+    for events in (padded, ragged(rows, offsets_of(counts))):
+        for threads, events_at_once in ((1, 1), (2, 5)):
+            again = model.encode(events, mask="mask", threads=threads, events_at_once=events_at_once)["logits"]
+            assert again.tobytes() == found.tobytes()
+    copy = pickle.loads(pickle.dumps(model))
+    assert copy.device == emulated and copy.encode(padded)["logits"].tobytes() == found.tobytes()
+
+
+def test_histograms_have_the_scores_of_a_device(jets, emulated):
+    path, padded, _, _ = jets
+    model = torchless.Encoder(path, device=emulated)
+    edges = np.linspace(-10, 10, 41)
+    histograms = torchless.ScoreHistograms(model, edges)
+    histograms.fill(padded)
+    expected, _ = np.histogram(model.encode(padded)["logits"][:, 0], edges)
+    assert expected.sum() > 0 and (histograms.nominal.values() == expected).all()
+
+
+def test_devices_that_there_are_not_are_errors(jets):
+    path, _, _, _ = jets
+    with pytest.raises(torchless.InputError, match="`device` is 'gpu'") as caught:
+        torchless.Encoder(path, device="gpu")
+    assert caught.value.hint.startswith('it is one of "auto", "cpu", "cuda", "metal", "opencl"')
+    absent = "cuda" if sys.platform == "darwin" else "metal"
+    with pytest.raises(torchless.DeviceError, match=f"{absent} cannot be used: ") as caught:
+        torchless.Encoder(path, device=absent)
+    assert caught.value.hint == '`device="cpu"` computes here'
+
+
+def test_what_a_device_does_not_compute_is_an_error(jets, emulated, tmp_path):
+    path, padded, _, _ = jets
+    (tmp_path / "angle.onnx").write_bytes(model_of_one_node("Atan"))
+    with pytest.raises(torchless.ModelError, match=r"node `the node` \(Atan\): devices have no kernel for it") as caught:
+        torchless.Encoder(tmp_path / "angle.onnx", device=emulated)
+    assert caught.value.hint == '`device="cpu"` computes it'
+    on_the_cpu = f"encoders compute this on the CPU only, and not on {emulated}"
+    with pytest.raises(torchless.InputError, match=f"double precision: {on_the_cpu}") as caught:
+        torchless.Encoder(path, precision="double", device=emulated)
+    assert caught.value.hint == '`device="cpu"` computes here'
+    with pytest.raises(torchless.InputError, match=f"not stored in single precision: {on_the_cpu}"):
+        torchless.Encoder(path, weights="f16", device=emulated)
+    with pytest.raises(torchless.InputError, match=f"gradients: {on_the_cpu}"):
+        torchless.Encoder(path, device=emulated).gradients(padded, mask="mask")
 
 
 def test_awkward_arrays_that_do_not_fit_are_errors(jets):

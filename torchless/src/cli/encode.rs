@@ -87,7 +87,7 @@ pub(super) fn run(args: &EncodeArgs) -> Result<(), CliError> {
             "outputs": shapes,
             "weights": model.weights().name(),
             "approximate": model.is_approximate(),
-            "device": model.device().map_or("cpu", |device| device.backend().name()),
+            "device": model.device_name(),
         }));
     }
     for (name, shape) in shapes {

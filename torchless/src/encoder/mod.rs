@@ -300,6 +300,11 @@ impl Encoder {
         self.device.as_ref().map(EncoderDevice::device)
     }
 
+    /// Returns the name of what computes it: `cpu`, or that of a backend.
+    pub fn device_name(&self) -> &'static str {
+        self.device().map_or(BackendPreference::Cpu.name(), |device| device.backend().name())
+    }
+
     /// Returns the number of nodes in the file, and of those that are left.
     pub fn n_nodes(&self) -> [usize; 2] {
         [self.n_nodes, self.graph.nodes.len()]

@@ -3,11 +3,12 @@
 from ._encoder import Encoder, Gradients, Port
 from ._histograms import Axis, AxisTraits, Histogram, Score, ScoreHistograms, Variation
 from ._ragged import Ragged
-from ._torchless import InputError, ModelError, TorchlessError, __version__
+from ._torchless import DeviceError, InputError, ModelError, TorchlessError, __version__
 
 __all__ = [
     "Axis",
     "AxisTraits",
+    "DeviceError",
     "Encoder",
     "Gradients",
     "Histogram",

@@ -59,6 +59,10 @@ class Encoder:
         How matrices are stored: `"f32"`; `"f16"` or `"bf16"`, which take half the memory and lose
         nothing of a file that has such numbers; or `"int8"`, which is approximate: weights and the
         inputs of products are rounded to bytes.
+    device
+        What computes: `"cpu"`, `"cuda"`, `"opencl"` or `"metal"`; `"auto"` is the CPU. Outputs on a
+        device are near those of the CPU, and not their bits. It has single precision, weights of
+        `"f32"` and no gradients. Never tried with a GPU.
     fixed
         Inputs that are always the same, by name; they may decide on shapes. The model has one input
         less for each.
@@ -68,10 +72,13 @@ class Encoder:
     OSError
         A file that cannot be read.
     ModelError
-        A file that is not ONNX, or an operator that is not computed: the message names the node.
+        A file that is not ONNX, or an operator that is not computed, or not by the device: the
+        message names the node.
         A weight that cannot be stored as asked for: the message names the tensor.
     InputError
-        A fixed input that the model does not have.
+        A fixed input that the model does not have; a device that does not have what is asked for.
+    DeviceError
+        A device that is not there, or that computes something else than the CPU.
 
     Examples
     --------
@@ -84,7 +91,7 @@ class Encoder:
     Encoder('mlp.onnx', weights='int8' (approximate): x -> logits)
     """
 
-    __slots__ = ("_fixed", "_inputs", "_outputs", "_path", "_precision", "_raw", "_weights")
+    __slots__ = ("_device", "_fixed", "_inputs", "_outputs", "_path", "_precision", "_raw", "_weights")
 
     def __init__(
         self,
@@ -92,13 +99,14 @@ class Encoder:
         *,
         precision: str = "single",
         weights: str = "f32",
+        device: str = "auto",
         fixed: Mapping[str, ArrayLike] | None = None,
     ) -> None:
         if precision not in ("single", "double"):
             raise input_error(f"`precision` is {precision!r}", 'it is "single" or "double"')
-        self._path, self._precision, self._weights = os.fspath(path), precision, weights
+        self._path, self._precision, self._weights, self._device = os.fspath(path), precision, weights, device
         self._fixed = {name: _fixed_input(name, array) for name, array in (fixed or {}).items()}
-        self._raw = RawEncoder(self._path, precision == "double", weights, list(self._fixed.items()))
+        self._raw = RawEncoder(self._path, precision == "double", weights, device, list(self._fixed.items()))
         self._inputs = tuple(_port(port) for port in self._raw.inputs())
         self._outputs = tuple(_port(port) for port in self._raw.outputs())
 
@@ -121,6 +129,11 @@ class Encoder:
     def weights(self) -> str:
         """How its matrices are stored: `"f32"`, `"f16"`, `"bf16"` or `"int8"`."""
         return self._weights
+
+    @property
+    def device(self) -> str:
+        """What computes: `"cpu"`, or the name of a device."""
+        return self._raw.device()
 
     @property
     def is_approximate(self) -> bool:
@@ -256,13 +269,14 @@ class Encoder:
         return Gradients(outputs, forms)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _open, (self._path, self._precision, self._weights, self._fixed)
+        return _open, (self._path, self._precision, self._weights, self._device, self._fixed)
 
     def __repr__(self) -> str:
         names = ", ".join(port.name for port in self._inputs), ", ".join(port.name for port in self._outputs)
         stored = "" if self._weights == "f32" else f", weights={self._weights!r}"
+        where = "" if self.device == "cpu" else f", device={self.device!r}"
         mode = " (approximate)" if self.is_approximate else ""
-        return f"Encoder({self._path!r}{stored}{mode}: {names[0]} -> {names[1]})"
+        return f"Encoder({self._path!r}{stored}{where}{mode}: {names[0]} -> {names[1]})"
 
 
 def given_inputs(model: Encoder, inputs: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
@@ -281,8 +295,8 @@ def given_inputs(model: Encoder, inputs: Mapping[str, Any]) -> tuple[list[Any], 
     return dense, ragged
 
 
-def _open(path: str, precision: str, weights: str, fixed: Mapping[str, ArrayLike]) -> Encoder:
-    return Encoder(path, precision=precision, weights=weights, fixed=fixed)
+def _open(path: str, precision: str, weights: str, device: str, fixed: Mapping[str, ArrayLike]) -> Encoder:
+    return Encoder(path, precision=precision, weights=weights, device=device, fixed=fixed)
 
 
 def _port(port: tuple[str, str, list[int | str] | None]) -> Port:

@@ -20,13 +20,19 @@ class ModelError(TorchlessError):
 class InputError(TorchlessError):
     """Inputs that do not fit the model or each other."""
 
+class DeviceError(TorchlessError):
+    """A device that is not there, or that fails."""
+
 @final
 class RawEncoder:
     """A model."""
 
-    def __new__(cls, path: str, is_double: bool, weights: str, fixed: Sequence[tuple[str, NDArray[Any]]]) -> RawEncoder: ...
+    def __new__(cls, path: str, is_double: bool, weights: str, device: str, fixed: Sequence[tuple[str, NDArray[Any]]]) -> RawEncoder: ...
     def is_approximate(self) -> bool:
         """Returns whether weights and the inputs of products are rounded to bytes."""
+
+    def device(self) -> str:
+        """Returns the name of what computes."""
 
     def weight_bytes(self) -> int:
         """Returns the bytes of the weights as they are kept."""
