@@ -273,7 +273,7 @@ fn computes(device: Option<&Device>, args: &ModelArgs, model: &Model) -> Result<
 
 fn info(args: &InfoArgs) -> Result<(), CliError> {
     if Encoder::is_model(&args.model.model) {
-        return encode::info(&args.model.model, args.json);
+        return encode::info(&args.model.model, args.model.device.0, args.json);
     }
     let device = device(&args.model)?;
     // Nothing is computed: a model that does not fit can be looked at.

@@ -12,12 +12,14 @@ use serde_json::json;
 use crate::cli::args::EncodeArgs;
 use crate::cli::{CliError, print_json, print_text};
 use crate::cpu::Threads;
+use crate::encoder;
 use crate::encoder::{
     Column, EncodeOptions, Encoder, EncoderEvents, EncoderInput, EncoderOptions, EncoderOutput, EncoderPort,
     EncoderPrecision, GradientTarget, InputGradient, InputValues, Offsets, OutputValues, RaggedInput, ScratchPool,
 };
 use crate::error::{Error, InputProblem};
 use crate::files::npy::{self, Array, Numbers};
+use crate::preference::BackendPreference;
 
 pub(super) fn run(args: &EncodeArgs) -> Result<(), CliError> {
     if args.gradients.as_ref() == Some(&args.output) {
@@ -221,8 +223,28 @@ fn write_gradients(path: &Path, gradients: Vec<InputGradient>) -> Result<(), Cli
 }
 
 /// Says what an encoder is.
-pub(super) fn info(path: &Path, as_json: bool) -> Result<(), CliError> {
-    let model = Encoder::open(path)?;
+/// Describes what is to compute a model, and what the model takes of a device's memory. A model
+/// that fits is put there, so that a step without a kernel is refused.
+fn with_device(model: Encoder, preference: BackendPreference) -> Result<(Encoder, serde_json::Value), CliError> {
+    let Some(device) = encoder::open_device(preference)? else {
+        let set = Threads::new(1).instruction_set().name();
+        return Ok((model, json!({ "name": "cpu", "instruction_set": set })));
+    };
+    let (weights, available) = (model.weight_bytes() as u64, device.memory().map_err(Error::from)?.free);
+    let fits = weights <= available;
+    let answer = json!({
+        "name": device.backend().name(),
+        "model": device.properties().name,
+        "precision": device.precision().to_string(),
+        "computes": "every step",
+        "memory": { "weights": weights, "available": available },
+        "fits": fits,
+    });
+    Ok((if fits { model.on_device(&device)? } else { model }, answer))
+}
+
+pub(super) fn info(path: &Path, preference: BackendPreference, as_json: bool) -> Result<(), CliError> {
+    let (model, device) = with_device(Encoder::open(path)?, preference)?;
     let describe = |ports: Vec<EncoderPort>| -> Vec<String> {
         let one = |port: EncoderPort| {
             let sizes = |sizes: Vec<_>| sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -239,7 +261,7 @@ pub(super) fn info(path: &Path, as_json: bool) -> Result<(), CliError> {
         "nodes": n_nodes,
         "nodes_after_simplification": n_left,
         "weight_bytes": model.weight_bytes(),
-        "instruction_set": Threads::new(1).instruction_set().name(),
+        "device": device,
     });
     if as_json {
         return print_json(&answer);

@@ -155,12 +155,11 @@ impl Encoder {
             false => ("onnx", onnx::read(path.as_ref())?),
         };
         let encoder = Encoder::of_graph(graph, options, InstructionSet::best())?;
-        let encoder = match options.device.backend() {
-            Some(backend) => {
-                check_options_of_device(backend, options)?;
-                let device = device_of(options.device, backend)?;
-                encoder.on_device(&device)?
-            }
+        if let Some(backend) = options.device.backend() {
+            check_options_of_device(backend, options)?;
+        }
+        let encoder = match open_device(options.device)? {
+            Some(device) => encoder.on_device(&device)?,
             None => encoder,
         };
         memory::give_back();
@@ -343,10 +342,12 @@ fn check_options_of_device(backend: Backend, options: &EncoderOptions) -> Result
     Err(Error::EncoderOnCpuOnly { what, device: backend.name() })
 }
 
-/// Opens the device of a backend. The kernels of decoders are neither tested nor compiled: those of
-/// encoders are other ones, with a test of their own.
-fn device_of(preference: BackendPreference, backend: Backend) -> Result<Device, Error> {
-    crate::device::open_untested(backend, 0).map_err(|error| Error::NoBackend { preference, why: error.to_string() })
+/// Opens the device that `preference` names; `None` is the processor. The kernels of decoders are
+/// neither tested nor compiled: those of encoders are other ones, with a test of their own.
+pub(crate) fn open_device(preference: BackendPreference) -> Result<Option<Device>, Error> {
+    let Some(backend) = preference.backend() else { return Ok(None) };
+    let device = crate::device::open_untested(backend, 0);
+    device.map(Some).map_err(|error| Error::NoBackend { preference, why: error.to_string() })
 }
 
 /// Makes a constant of an input.

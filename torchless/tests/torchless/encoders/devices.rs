@@ -3,6 +3,7 @@
 //! The device is that of the decoders' tests: the emulation, or the one that
 //! `NEXTSTAT_TEST_DEVICE` names. Some tests are of the emulation alone.
 
+use std::path::Path;
 use std::process::Command;
 
 use ns_device::{Backend, Device, EmulationOptions, LaneSchedule, OpenOptions, Precision};
@@ -285,6 +286,33 @@ fn the_command_computes_on_the_device_that_is_named() {
         assert!(!output.exists());
     }
     std::fs::remove_dir_all(folder_of_outputs).expect("a folder");
+}
+
+#[test]
+fn the_command_describes_the_device_that_is_named() {
+    let info = |model: &Path, arguments: &[&str]| {
+        let done = Command::new(program()).args(["info", "--json", "--model"]).arg(model).args(arguments).output();
+        let done = done.expect("the command runs");
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        let answer: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap_or_default();
+        (done.status.code(), answer, said)
+    };
+    let (code, answer, _) = info(&folder().join("mlp.onnx"), &["--device", "emulated"]);
+    let device = &answer["device"];
+    assert_eq!((code, &device["name"], &device["fits"]), (Some(0), &"emulated".into(), &true.into()));
+    assert_eq!(device["memory"]["weights"], answer["weight_bytes"]);
+    assert!(device["memory"]["available"].as_u64() > device["memory"]["weights"].as_u64());
+    let (code, answer, _) = info(&folder().join("mlp.onnx"), &[]);
+    assert_eq!((code, &answer["device"]["name"]), (Some(0), &"cpu".into()));
+    let file = TestFile::new("no-kernel-of-info", &declared_model("Atan"));
+    let (code, answer, said) = info(&file.0, &["--device", "emulated"]);
+    assert_eq!((code, answer.is_null()), (Some(2), true));
+    assert!(said.starts_with("error: node `the node` (Atan): devices have no kernel for it"), "{said}");
+    assert!(said.ends_with("\nhint: `--device cpu` computes it\n"), "{said}");
+    if cfg!(not(target_os = "macos")) {
+        let (code, _, said) = info(&folder().join("mlp.onnx"), &["--device", "metal"]);
+        assert_eq!((code, said.starts_with("error: metal cannot be used: ")), (Some(2), true), "{said}");
+    }
 }
 
 /// Launches of every kernel, small enough to be replayed under sanitizers (`make kernels-sanitize`
