@@ -473,6 +473,9 @@ pub enum NodeProblem {
         /// The integer.
         value: i64,
     },
+    /// A number that devices cannot have.
+    #[error("one of its results has more than 32 bits, and devices have no such integers")]
+    DeviceResult,
     /// A tensor of more elements than are computed.
     #[error("a tensor of shape {shape} has more than {limit} elements")]
     TooLarge {
@@ -494,7 +497,9 @@ impl NodeProblem {
             NodeProblem::NoGradient => {
                 Some("weights of normalisations and convolutions, and limits of Clip, must not depend on an input")
             }
-            NodeProblem::NoKernel { .. } | NodeProblem::DeviceInteger { .. } => Some("`--device cpu` computes it"),
+            NodeProblem::NoKernel { .. } | NodeProblem::DeviceInteger { .. } | NodeProblem::DeviceResult => {
+                Some("`--device cpu` computes it")
+            }
             NodeProblem::TooLarge { .. } => Some("give fewer events at once, or shorter ones"),
             _ => None,
         }

@@ -2,6 +2,7 @@
 #include "layout.h"
 #include "../bits.h"
 #include "views.h"
+#include "ints.h"
 #include "functions.h"
 #include "wide.h"
 #include "sums.h"

@@ -58,6 +58,18 @@ KERNEL(combine_ints)(CONSTANTS(ElementsLayout, layout, 0), IN(uint, views, 1), I
     }
 }
 
+// out (n) = a op b of whole numbers; `check_ints` reports results of more than 32 bits.
+KERNEL(compute_ints)(CONSTANTS(ElementsLayout, layout, 0), IN(uint, views, 1), IN(int, a, 2), IN(int, b, 3), OUT(int, out, 4) LANES) {
+    ENTER(shared);
+    EACH_ELEMENT(i) out[i] = int_arithmetic_of(layout->operation, a[AT(a, i)], b[AT(b, i)]);
+}
+
+// out (n) = f(a) of whole numbers.
+KERNEL(map_ints)(CONSTANTS(ElementsLayout, layout, 0), IN(uint, views, 1), IN(int, a, 2), OUT(int, out, 3) LANES) {
+    ENTER(shared);
+    EACH_ELEMENT(i) out[i] = int_function_of(layout->operation, a[AT(a, i)]);
+}
+
 // out (n) = whether a is 0, or whether it is not.
 KERNEL(truth_of_ints)(CONSTANTS(ElementsLayout, layout, 0), IN(uint, views, 1), IN(int, a, 2), OUT(int, out, 3) LANES) {
     ENTER(shared);
@@ -78,6 +90,17 @@ KERNEL(truth_of_reals)(CONSTANTS(ElementsLayout, layout, 0), IN(uint, views, 1),
 KERNEL(reals_of_ints)(CONSTANTS(ElementsLayout, layout, 0), IN(uint, views, 1), IN(int, a, 2), OUT(real, out, 3) LANES) {
     ENTER(shared);
     EACH_ELEMENT(i) out[i] = real(a[AT(a, i)]);
+}
+
+// out (n, 2) = a as pairs, which have all of its digits.
+KERNEL(wide_of_ints)(CONSTANTS(ElementsLayout, layout, 0), IN(uint, views, 1), IN(int, a, 2), OUT(real, out, 3) LANES) {
+    ENTER(shared);
+    EACH_ELEMENT(i) {
+        const int x = a[AT(a, i)], lower = x % 65536;
+        const Wide number = exact_sum(real(x - lower), real(lower));
+        out[2u * i] = number.high;
+        out[2u * i + 1u] = number.low;
+    }
 }
 
 // out (n) = a where the condition c holds, and b elsewhere.
@@ -124,7 +147,19 @@ KERNEL(fill_ints)(CONSTANTS(FillLayout, layout, 0), OUT(int, out, 1) LANES) {
     EACH_ELEMENT(i) out[i] = int_of_bits(layout->integer);
 }
 
-// faults (1 for each step that gathers) = whether an index is out of range; one block.
+// Writes whether any lane of the block has found something wrong, a number above 0, to *fault.
+FN void report_fault(real n_wrong, GLOBAL uint* fault, SHARED real* shared LANES_PARAM) {
+    for (uint mask = WARP / 2u; mask > 0u; mask /= 2u) n_wrong += SHUFFLE_XOR(n_wrong, mask);
+    if (LANE % WARP == 0u) shared[LANE / WARP] = n_wrong;
+    BARRIER();
+    if (LANE == 0u) {
+        real sum = R(0.0);
+        for (uint warp = 0u; warp < N_LANES / WARP; ++warp) sum += shared[warp];
+        *fault = sum > R(0.0) ? 1u : 0u;
+    }
+}
+
+// faults (1 for each check) = whether an index is out of range; one block.
 KERNEL(check_indices)(CONSTANTS(IndicesLayout, layout, 0), IN(uint, views, 1), IN(int, indices, 2), OUT(uint, faults, 3) LANES) {
     ENTER(shared);
     real n_wrong = R(0.0);
@@ -133,14 +168,17 @@ KERNEL(check_indices)(CONSTANTS(IndicesLayout, layout, 0), IN(uint, views, 1), I
         const int size = int_of_bits(layout->size);
         if (index < -size || index >= size) n_wrong = R(1.0);
     }
-    for (uint mask = WARP / 2u; mask > 0u; mask /= 2u) n_wrong += SHUFFLE_XOR(n_wrong, mask);
-    if (LANE % WARP == 0u) shared[LANE / WARP] = n_wrong;
-    BARRIER();
-    if (LANE == 0u) {
-        real sum = R(0.0);
-        for (uint warp = 0u; warp < N_LANES / WARP; ++warp) sum += shared[warp];
-        faults[layout->fault] = sum > R(0.0) ? 1u : 0u;
+    report_fault(n_wrong, faults + layout->fault, shared LANES_ARG);
+}
+
+// faults (1 for each check) = whether a result of a op b has more than 32 bits; one block.
+KERNEL(check_ints)(CONSTANTS(ElementsLayout, layout, 0), IN(uint, views, 1), IN(int, a, 2), IN(int, b, 3), OUT(uint, faults, 4) LANES) {
+    ENTER(shared);
+    real n_wrong = R(0.0);
+    for (uint i = LANE; i < layout->n; i += N_LANES) {
+        if (is_too_large(layout->operation, a[AT(a, i)], b[AT(b, i)])) n_wrong = R(1.0);
     }
+    report_fault(n_wrong, faults + layout->out, shared LANES_ARG);
 }
 
 // out (lines, indices, slice): the slices of each line that the indices name, which may count from
@@ -153,6 +191,86 @@ KERNEL(gather_reals)(CONSTANTS(GatherLayout, layout, 0), IN(uint, views, 1), IN(
 KERNEL(gather_ints)(CONSTANTS(GatherLayout, layout, 0), IN(uint, views, 1), IN(int, indices, 2), IN(int, values, 3), OUT(int, out, 4) LANES) {
     ENTER(shared);
     EACH_ELEMENT(i) out[i] = values[gathered_place(layout, views, indices, i)];
+}
+
+// out (n): an element of each line along an axis for every index, which may count from the end. Of
+// indices out of range the same holds.
+KERNEL(pick_reals)(CONSTANTS(PickLayout, layout, 0), IN(uint, views, 1), IN(int, indices, 2), IN(real, values, 3), OUT(real, out, 4) LANES) {
+    ENTER(shared);
+    EACH_ELEMENT(i) out[i] = values[picked_place(layout, views, indices, i)];
+}
+
+KERNEL(pick_ints)(CONSTANTS(PickLayout, layout, 0), IN(uint, views, 1), IN(int, indices, 2), IN(int, values, 3), OUT(int, out, 4) LANES) {
+    ENTER(shared);
+    EACH_ELEMENT(i) out[i] = values[picked_place(layout, views, indices, i)];
+}
+
+// out (tuples, inner): the blocks that tuples of indices name.
+KERNEL(points_of_reals)(CONSTANTS(PointsLayout, layout, 0), IN(uint, views, 1), IN(int, indices, 2), IN(real, values, 3), OUT(real, out, 4) LANES) {
+    ENTER(shared);
+    EACH_ELEMENT(i) out[i] = values[pointed_place(layout, views, indices, i)];
+}
+
+KERNEL(points_of_ints)(CONSTANTS(PointsLayout, layout, 0), IN(uint, views, 1), IN(int, indices, 2), IN(int, values, 3), OUT(int, out, 4) LANES) {
+    ENTER(shared);
+    EACH_ELEMENT(i) out[i] = values[pointed_place(layout, views, indices, i)];
+}
+
+// out (n) = a on one side of the diagonals of matrices, and 0 on the other.
+KERNEL(triangle_of_reals)(CONSTANTS(TriangleLayout, layout, 0), IN(uint, views, 1), IN(real, a, 2), OUT(real, out, 3) LANES) {
+    ENTER(shared);
+    EACH_ELEMENT(i) out[i] = is_in_triangle(layout, i) ? a[AT(a, i)] : R(0.0);
+}
+
+KERNEL(triangle_of_ints)(CONSTANTS(TriangleLayout, layout, 0), IN(uint, views, 1), IN(int, a, 2), OUT(int, out, 3) LANES) {
+    ENTER(shared);
+    EACH_ELEMENT(i) out[i] = is_in_triangle(layout, i) ? a[AT(a, i)] : 0;
+}
+
+// out (outer, length, inner): sums of a along the middle axis up to each element, in the CPU's
+// order: a lane has a whole line. PERF: a few long lines leave most lanes without work.
+KERNEL(running_reals)(CONSTANTS(RunningLayout, layout, 0), IN(uint, views, 1), IN(real, a, 2), OUT(real, out, 3) LANES) {
+    ENTER(shared);
+    EACH_ELEMENT(line) {
+        real sum = R(0.0);
+        for (uint step = 0u; step < layout->length; ++step) {
+            const uint at = running_place(layout, line, step);
+            const real next = sum + a[AT(a, at)];
+            out[at] = layout->is_exclusive != 0u ? sum : next;
+            sum = next;
+        }
+    }
+}
+
+// Of whole numbers; `check_ints` reports sums of more than 32 bits.
+KERNEL(running_ints)(CONSTANTS(RunningLayout, layout, 0), IN(uint, views, 1), IN(int, a, 2), OUT(int, out, 3) LANES) {
+    ENTER(shared);
+    EACH_ELEMENT(line) {
+        int sum = 0;
+        for (uint step = 0u; step < layout->length; ++step) {
+            const uint at = running_place(layout, line, step);
+            const int next = int_arithmetic_of(BINARY_ADD, sum, a[AT(a, at)]);
+            out[at] = layout->is_exclusive != 0u ? sum : next;
+            sum = next;
+        }
+    }
+}
+
+// out (outer, length, inner, 2): of numbers that are pairs, whose first element a view finds.
+KERNEL(running_wide)(CONSTANTS(RunningLayout, layout, 0), IN(uint, views, 1), IN(real, a, 2), OUT(real, out, 3) LANES) {
+    ENTER(shared);
+    EACH_ELEMENT(line) {
+        Wide sum = wide_of(R(0.0), R(0.0));
+        for (uint step = 0u; step < layout->length; ++step) {
+            const uint at = running_place(layout, line, step);
+            GLOBAL const real* x = a + AT(a, at);
+            const Wide next = sum_of(sum, wide_of(x[0], x[1]));
+            const Wide number = layout->is_exclusive != 0u ? sum : next;
+            out[2u * at] = number.high;
+            out[2u * at + 1u] = number.low;
+            sum = next;
+        }
+    }
 }
 
 // Blocks of `inner` updates to out, each where its point says; no two points are the same. Others

@@ -46,6 +46,55 @@ STRUCT(GatherLayout) {
     uint slice_view;  // where its view begins
 };
 
+// Elements that indices name along an axis, an index for each.
+STRUCT(PickLayout) {
+    uint n;  // elements of the result
+    uint n_axes;  // axes of the indices
+    uint view;  // where the views of the indices and of the values begin
+    uint indices;  // the first index
+    uint values;  // the first element of the values
+    uint size;  // elements along the axis
+    uint distance;  // between two of them
+};
+
+// Blocks that tuples of indices name.
+STRUCT(PointsLayout) {
+    uint n;  // elements of the result
+    uint inner;  // those of a block
+    uint width;  // indices of a tuple
+    uint n_axes;  // axes of the tuples
+    uint view;  // where their view begins
+    uint indices;  // the first index
+    uint right;  // between neighbours of a tuple
+    uint axes;  // where the sizes of the axes that tuples name begin, and behind them the distances
+    uint values;  // the first element of the values
+};
+
+// Matrices of which one side of the diagonal stays.
+STRUCT(TriangleLayout) {
+    uint n;  // numbers of the result
+    uint n_axes;  // axes of the matrices
+    uint view;  // where their view begins
+    uint a;  // the first number
+    uint rows;  // rows of a matrix
+    uint columns;  // its columns
+    uint n_each;  // numbers of an element
+    uint is_upper;  // whether what is above stays
+    uint diagonal;  // the bits of how far the diagonal is to the right
+};
+
+// Running sums along the middle axis of three.
+STRUCT(RunningLayout) {
+    uint n;  // lines
+    uint length;  // elements of a line
+    uint inner;  // between neighbours of a line of the result
+    uint n_axes;  // axes of what is added
+    uint view;  // where their view begins
+    uint a;  // the first number
+    uint is_exclusive;  // whether a sum ends before its element
+    uint is_reversed;  // whether lines are added from their ends
+};
+
 // Blocks that go where points say.
 STRUCT(ScatterLayout) {
     uint n;  // elements of all blocks
@@ -158,6 +207,8 @@ STRUCT(MatricesLayout) {
 #define BINARY_AND 14u // both
 #define BINARY_OR 15u // one or both
 #define BINARY_XOR 16u // one and not both
+#define BINARY_REMAINDER 17u // the remainder, with the sign of a
+#define BINARY_NEGATION 18u // -a, of which it is asked whether it is too large
 #define TRUTH_IS_ZERO 0u // whether it is 0
 #define TRUTH_IS_NOT_ZERO 1u // whether it is not 0
 #define TRUTH_IS_NAN 2u // whether it is NaN

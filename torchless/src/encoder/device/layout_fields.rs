@@ -90,6 +90,96 @@ constants! {
 }
 
 constants! {
+    /// Elements that indices name along an axis, an index for each.
+    PickLayout {
+        /// elements of the result
+        n: uint,
+        /// axes of the indices
+        n_axes: uint,
+        /// where the views of the indices and of the values begin
+        view: uint,
+        /// the first index
+        indices: uint,
+        /// the first element of the values
+        values: uint,
+        /// elements along the axis
+        size: uint,
+        /// between two of them
+        distance: uint,
+    }
+}
+
+constants! {
+    /// Blocks that tuples of indices name.
+    PointsLayout {
+        /// elements of the result
+        n: uint,
+        /// those of a block
+        inner: uint,
+        /// indices of a tuple
+        width: uint,
+        /// axes of the tuples
+        n_axes: uint,
+        /// where their view begins
+        view: uint,
+        /// the first index
+        indices: uint,
+        /// between neighbours of a tuple
+        right: uint,
+        /// where the sizes of the axes that tuples name begin, and behind them the distances
+        axes: uint,
+        /// the first element of the values
+        values: uint,
+    }
+}
+
+constants! {
+    /// Matrices of which one side of the diagonal stays.
+    TriangleLayout {
+        /// numbers of the result
+        n: uint,
+        /// axes of the matrices
+        n_axes: uint,
+        /// where their view begins
+        view: uint,
+        /// the first number
+        a: uint,
+        /// rows of a matrix
+        rows: uint,
+        /// its columns
+        columns: uint,
+        /// numbers of an element
+        n_each: uint,
+        /// whether what is above stays
+        is_upper: uint,
+        /// the bits of how far the diagonal is to the right
+        diagonal: uint,
+    }
+}
+
+constants! {
+    /// Running sums along the middle axis of three.
+    RunningLayout {
+        /// lines
+        n: uint,
+        /// elements of a line
+        length: uint,
+        /// between neighbours of a line of the result
+        inner: uint,
+        /// axes of what is added
+        n_axes: uint,
+        /// where their view begins
+        view: uint,
+        /// the first number
+        a: uint,
+        /// whether a sum ends before its element
+        is_exclusive: uint,
+        /// whether lines are added from their ends
+        is_reversed: uint,
+    }
+}
+
+constants! {
     /// Blocks that go where points say.
     ScatterLayout {
         /// elements of all blocks
@@ -304,6 +394,10 @@ numbers! {
     BINARY_OR = 15,
     /// one and not both
     BINARY_XOR = 16,
+    /// the remainder, with the sign of a
+    BINARY_REMAINDER = 17,
+    /// -a, of which it is asked whether it is too large
+    BINARY_NEGATION = 18,
     /// whether it is 0
     TRUTH_IS_ZERO = 0,
     /// whether it is not 0

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ns_device::{Device, KernelArgument, LaunchDims, Precision};
 
 pub(super) use launches::DevicePlan;
-use launches::{Input, LANES, Launch, Output};
+use launches::{Input, LANES, Launch, Output, StepFault};
 pub(super) use memory::require_range;
 use memory::{Memory, Shared};
 
@@ -179,15 +179,19 @@ impl EncoderDevice {
     }
 }
 
-/// Reports the first index that was out of range.
+/// Reports the first step that an index or an integer kept from its result.
 fn check_faults(plan: &Plan, planned: &DevicePlan, faults: &Memory) -> Result<(), Error> {
     let Memory::Words(faults) = faults else { return Ok(()) };
     if planned.faults.is_empty() {
         return Ok(());
     }
     let found = faults.download()?.into_iter().zip(&planned.faults).find(|(fault, _)| *fault != 0);
-    found.map_or(Ok(()), |(_, &node)| {
+    found.map_or(Ok(()), |(_, fault)| {
+        let (node, problem) = match *fault {
+            StepFault::Index { node } => (node, NodeProblem::Index),
+            StepFault::Integer { node } => (node, NodeProblem::DeviceResult),
+        };
         let (name, operator) = &plan.nodes[node];
-        Err(Error::node(name, operator, NodeProblem::Index))
+        Err(Error::node(name, operator, problem))
     })
 }

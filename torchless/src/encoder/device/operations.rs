@@ -4,8 +4,8 @@ use super::kernels::EncoderKernel;
 use super::layout::{
     BINARY_ADD, BINARY_AND, BINARY_ATAN2, BINARY_DIV, BINARY_EQUAL, BINARY_GREATER, BINARY_GREATER_OR_EQUAL,
     BINARY_LESS, BINARY_LESS_OR_EQUAL, BINARY_MAX, BINARY_MIN, BINARY_MOD, BINARY_MUL, BINARY_OR, BINARY_POW,
-    BINARY_SUB, BINARY_XOR, REDUCE_MAX, REDUCE_MEAN, REDUCE_MIN, REDUCE_NORM, REDUCE_PRODUCT, REDUCE_SUM,
-    REDUCE_SUM_OF_SQUARES, UNARY_ABS, UNARY_CEIL, UNARY_COS, UNARY_ERF, UNARY_EXP, UNARY_FLOOR, UNARY_GELU,
+    BINARY_REMAINDER, BINARY_SUB, BINARY_XOR, REDUCE_MAX, REDUCE_MEAN, REDUCE_MIN, REDUCE_NORM, REDUCE_PRODUCT,
+    REDUCE_SUM, REDUCE_SUM_OF_SQUARES, UNARY_ABS, UNARY_CEIL, UNARY_COS, UNARY_ERF, UNARY_EXP, UNARY_FLOOR, UNARY_GELU,
     UNARY_GELU_TANH, UNARY_LOG, UNARY_NEG, UNARY_RECIPROCAL, UNARY_RELU, UNARY_SIGMOID, UNARY_SIGN, UNARY_SILU,
     UNARY_SIN, UNARY_SOFTPLUS, UNARY_SQRT, UNARY_TANH,
 };
@@ -76,8 +76,32 @@ pub(super) fn comparison(binary: Binary) -> Option<Operation> {
     compared(binary).map(|operation| (EncoderKernel::CompareReals, operation))
 }
 
-/// Returns what is made of two integers. Sums and products are left out: they may have more than 32
-/// bits.
+/// Returns the arithmetic of two integers, whose results may have more than 32 bits.
+pub(super) fn arithmetic_of_ints(binary: Binary) -> Option<u32> {
+    Some(match binary {
+        Binary::Add => BINARY_ADD,
+        Binary::Sub => BINARY_SUB,
+        Binary::Mul => BINARY_MUL,
+        Binary::Div => BINARY_DIV,
+        Binary::Mod { follows_dividend: false } => BINARY_MOD,
+        Binary::Mod { follows_dividend: true } => BINARY_REMAINDER,
+        Binary::Pow => BINARY_POW,
+        _ => return None,
+    })
+}
+
+/// Returns a function of integers.
+pub(super) fn unary_of_ints(unary: Unary) -> Option<u32> {
+    Some(match unary {
+        Unary::Abs => UNARY_ABS,
+        Unary::Neg => UNARY_NEG,
+        Unary::Relu => UNARY_RELU,
+        Unary::Sign => UNARY_SIGN,
+        _ => return None,
+    })
+}
+
+/// Returns what is made of two integers and has never more bits.
 pub(super) fn binary_of_ints(binary: Binary) -> Option<Operation> {
     let operation = match binary {
         Binary::And => BINARY_AND,

@@ -9,6 +9,7 @@ use super::EncoderDevice;
 use crate::device::{Failure, Verdicts, differs, numbers};
 use crate::encoder::graph::{Binary, Reduction, Unary};
 use crate::encoder::kernels::linear::{Activation, PackedMatrix};
+use crate::encoder::kernels::movement::Running;
 use crate::encoder::kernels::{self, Arg, Kernel, KernelScratch};
 use crate::encoder::plan::{Plan, Source, Step, Value};
 use crate::encoder::run::{EncoderInput, InputValues};
@@ -31,26 +32,59 @@ pub(super) fn once(device: &Device) -> Result<(), Error> {
                 return Ok(Some(failure));
             }
         }
-        takes_bad_indices(&there)
+        takes_what_is_wrong(&there)
     })
 }
 
-/// Returns a failure if an index that is out of range is no error.
-fn takes_bad_indices(device: &EncoderDevice) -> Result<Option<Failure>, Error> {
-    let [plain, _] = views();
-    for index in [SHAPE[1] as i64, -(SHAPE[1] as i64) - 1] {
-        let args = [(reals(26), plain.clone()), (Data::Int(vec![0, index]), View::contiguous(&[2]))];
-        let case = Case::new("Gather", Kernel::Gather { axis: 1 }, &args, &[SHAPE[0], 2], Class::F32);
+/// Returns a failure if an index that is out of range, or an integer that is too large, is no
+/// error.
+fn takes_what_is_wrong(device: &EncoderDevice) -> Result<Option<Failure>, Error> {
+    for case in bad_indices().into_iter().chain(large_integers()) {
         match case.there(device) {
-            Err(Error::Node { problem: NodeProblem::Index, .. }) => {}
+            Err(Error::Node { problem: NodeProblem::Index | NodeProblem::DeviceResult, .. }) => {}
             Err(error) => return Err(error),
             Ok(found) => {
-                let what = format!("{}, an index out of range", case.what);
+                let what = format!("{}, an index or an integer that must not be", case.what);
                 return Ok(Some(Failure { what, value: found[0] as f32, expected: f32::NAN }));
             }
         }
     }
     Ok(None)
+}
+
+fn bad_indices() -> Vec<Case> {
+    let ([plain, _], [rows, columns]) = (views(), SHAPE);
+    let mut cases = Vec::new();
+    for index in [columns as i64, -(columns as i64) - 1] {
+        let args = [(reals(26), plain.clone()), (Data::Int(vec![0, index]), View::contiguous(&[2]))];
+        cases.push(Case::new("Gather", Kernel::Gather { axis: 1 }, &args, &[rows, 2], Class::F32));
+        let args = [(reals(26), plain.clone()), (Data::Int(vec![0, index]), View::contiguous(&[1, 2]))];
+        cases.push(Case::new("GatherElements", Kernel::GatherElements { axis: 1 }, &args, &[1, 2], Class::F32));
+        let kernel = Kernel::GatherNd { shape: SHAPE.to_vec(), inner: 1 };
+        cases.push(Case::new("GatherND", kernel, &args, &[1], Class::F32));
+    }
+    cases
+}
+
+/// Results that miss 32 bits by one.
+fn large_integers() -> Vec<Case> {
+    let (most, least) = (i64::from(i32::MAX), i64::from(i32::MIN));
+    let of = |what: &str, kernel: Kernel, args: &[i64]| {
+        let args: Vec<_> = args.iter().map(|&value| (Data::Int(vec![1, value]), View::contiguous(&[2]))).collect();
+        Case::new(what, kernel, &args, &[2], Class::Int)
+    };
+    let running = Running { is_exclusive: false, is_reversed: false };
+    vec![
+        of("Add", Kernel::Binary(Binary::Add), &[most, 1]),
+        of("Add below", Kernel::Binary(Binary::Add), &[least, -1]),
+        of("Sub", Kernel::Binary(Binary::Sub), &[least, 1]),
+        of("Sub above", Kernel::Binary(Binary::Sub), &[0, least]),
+        of("Mul", Kernel::Binary(Binary::Mul), &[1 << 16, 1 << 15]),
+        of("Div", Kernel::Binary(Binary::Div), &[least, -1]),
+        of("Pow", Kernel::Binary(Binary::Pow), &[2, 31]),
+        of("Abs", Kernel::Unary(Unary::Abs), &[least]),
+        of("CumSum", Kernel::CumSum { length: 2, inner: 1, running }, &[most]),
+    ]
 }
 
 /// Steps in double precision, which are pairs on the device; differences of numbers that are nearly
@@ -96,8 +130,11 @@ fn pairs() -> Vec<Case> {
     }
     let sum = Kernel::Reduce { reduction: Reduction::Sum, n_kept: 1 };
     cases.push(Case::new("Sum of pairs", sum, &[(reals(46, 0.0), backwards.clone())], &SHAPE[..1], Class::F64));
-    let narrow = Kernel::Convert { to: Kind::Float };
-    cases.push(Case::new("numbers of pairs", narrow, &[(reals(47, 0.0), backwards)], &SHAPE, Class::F32));
+    let to_float = Kernel::Convert { to: Kind::Float };
+    let large = numbers(LENGTH, 48).into_iter().map(|number| (2e9 * f64::from(number)) as i64).collect();
+    let args = [(Data::Int(large), backwards.clone())];
+    cases.push(Case::new("pairs of integers", to_float.clone(), &args, &SHAPE, Class::F64));
+    cases.push(Case::new("numbers of pairs", to_float, &[(reals(47, 0.0), backwards)], &SHAPE, Class::F32));
     cases
 }
 
@@ -207,7 +244,10 @@ fn views() -> [View; 2] {
 fn cases() -> Vec<Case> {
     let mut cases = elementwise();
     cases.extend(ints_and_choices());
+    cases.extend(arithmetic_of_ints());
     cases.extend(moves());
+    cases.extend(named_elements());
+    cases.extend(triangles_and_running_sums());
     cases.extend(rows());
     cases.extend(products());
     cases.extend(pairs());
@@ -286,6 +326,88 @@ fn ints_and_choices() -> Vec<Case> {
     cases.push(Case::new("Where of numbers", Kernel::Where, &args, &SHAPE, Class::F32));
     let args = [condition, (ints(15), plain), (ints(16), backwards)];
     cases.push(Case::new("Where of integers", Kernel::Where, &args, &SHAPE, Class::Int));
+    cases
+}
+
+fn arithmetic_of_ints() -> Vec<Case> {
+    let ([plain, backwards], mut cases) = (views(), Vec::new());
+    let large = |seed: u32| Data::Int(numbers(LENGTH, seed).into_iter().map(|number| (1e3 * number) as i64).collect());
+    let follows = |follows_dividend| Binary::Mod { follows_dividend };
+    for binary in [Binary::Add, Binary::Sub, Binary::Mul] {
+        let args = [(large(50), plain.clone()), (large(51), backwards.clone())];
+        cases.push(Case::new(&format!("{binary:?} of integers"), Kernel::Binary(binary), &args, &SHAPE, Class::Int));
+    }
+    // By numbers that are 0 now and then.
+    for binary in [Binary::Div, follows(false), follows(true), Binary::Pow] {
+        let args = [(ints(52), plain.clone()), (ints(53), backwards.clone())];
+        cases.push(Case::new(&format!("{binary:?} of integers"), Kernel::Binary(binary), &args, &SHAPE, Class::Int));
+    }
+    // Their limits, which are numbers of single precision.
+    let limits = |values: [i64; 2]| (Data::Int(values.to_vec()), View::contiguous(&[2]));
+    let args = [limits([-(1 << 16), -2]), limits([1 << 15, 31])];
+    cases.push(Case::new("Mul to the least integer", Kernel::Binary(Binary::Mul), &args, &[2], Class::Int));
+    cases.push(Case::new(
+        "Pow to the least integer",
+        Kernel::Binary(Binary::Pow),
+        &[limits([-2, 1]), limits([31, 0])],
+        &[2],
+        Class::Int,
+    ));
+    let args = [limits([i64::from(i32::MIN), i64::from(i32::MIN)]), limits([1, -(1 << 30)])];
+    cases.push(Case::new("Div of the least integer", Kernel::Binary(Binary::Div), &args, &[2], Class::Int));
+    for unary in [Unary::Abs, Unary::Neg, Unary::Relu, Unary::Sign] {
+        let args = [(large(54), backwards.clone())];
+        cases.push(Case::new(&format!("{unary:?} of integers"), Kernel::Unary(unary), &args, &SHAPE, Class::Int));
+    }
+    cases
+}
+
+/// Returns numbers of every class, with one seed.
+fn of_every_class(seed: u32) -> [(Data, Class); 3] {
+    let pairs = numbers(LENGTH, seed).into_iter().map(|number| f64::from(number) / 3.0).collect();
+    [(reals(seed), Class::F32), (ints(seed), Class::Int), (Data::F64(pairs), Class::F64)]
+}
+
+fn named_elements() -> Vec<Case> {
+    let ([plain, _], [rows, columns], mut cases) = (views(), SHAPE, Vec::new());
+    let within = |seed: u32, size: usize, n: usize| {
+        let index = |number: f32| (0.99 * number * size as f32) as i64;
+        Data::Int(numbers(n, seed).into_iter().map(index).collect())
+    };
+    for (values, class) in of_every_class(55) {
+        for (axis, size) in [(0, rows), (1, columns)] {
+            // Fewer than there are values, and in columns.
+            let shape = [rows - 3, columns - 5];
+            let view = View { shape: shape.to_vec(), strides: vec![1, shape[0] as isize], offset: 0 };
+            let args = [(values.clone(), plain.clone()), (within(56, size, shape[0] * shape[1]), view)];
+            let what = format!("GatherElements, {class:?}");
+            cases.push(Case::new(&what, Kernel::GatherElements { axis }, &args, &shape, class));
+        }
+        for (width, shape, inner) in [(1, [13, columns], columns), (2, [13, 1], 1)] {
+            let tuples = View { shape: vec![13, width], strides: vec![1, 13], offset: 0 };
+            let args = [(values.clone(), plain.clone()), (within(57, rows, 13 * width), tuples)];
+            let kernel = Kernel::GatherNd { shape: SHAPE.to_vec(), inner };
+            cases.push(Case::new(&format!("GatherND, {class:?}"), kernel, &args, &shape, class));
+        }
+    }
+    cases
+}
+
+fn triangles_and_running_sums() -> Vec<Case> {
+    let ([_, backwards], [rows, columns], mut cases) = (views(), SHAPE, Vec::new());
+    for (values, class) in of_every_class(58) {
+        let args = [(values, backwards.clone())];
+        for (is_upper, diagonal) in [(true, 3), (false, -2), (false, i64::MAX), (true, i64::MIN)] {
+            let kernel = Kernel::Trilu { is_upper, diagonal };
+            cases.push(Case::new(&format!("Trilu, {class:?}"), kernel, &args, &SHAPE, class));
+        }
+        for (length, inner) in [(rows, columns), (columns, 1)] {
+            for (is_exclusive, is_reversed) in [(false, false), (true, false), (false, true), (true, true)] {
+                let kernel = Kernel::CumSum { length, inner, running: Running { is_exclusive, is_reversed } };
+                cases.push(Case::new(&format!("CumSum, {class:?}"), kernel, &args, &SHAPE, class));
+            }
+        }
+    }
     cases
 }
 

@@ -14,7 +14,7 @@ use torchless::encoder::{
 };
 use torchless::{Error, InputProblem, NodeProblem, Threads};
 
-use super::hostile::{TestFile, declared_model};
+use super::hostile::{TestFile, declared_model, model_of_node, node};
 use super::models::{Case, MODELS, events_of, folder, inputs};
 use super::npz::{Array, Numbers};
 use crate::devices::device;
@@ -23,11 +23,6 @@ use crate::support::program;
 
 /// Differences are at most this part of the largest number of an output.
 const TOLERANCE: f64 = 2e-6;
-
-/// The models with a kernel for every step: without RoBERTa's, which counts its tokens.
-fn models() -> impl Iterator<Item = &'static str> {
-    MODELS.into_iter().filter(|name| !name.starts_with("roberta"))
-}
 
 fn on(device: &Device, case: &Case) -> Encoder {
     case.open(EncoderPrecision::Single).on_device(device).expect("kernels for every step")
@@ -57,7 +52,7 @@ fn difference(found: &OutputValues, expected: &OutputValues) -> f64 {
 #[test]
 fn outputs_are_those_of_the_cpu() {
     let device = device();
-    for name in models() {
+    for name in MODELS {
         let case = Case::of(name);
         let expected = encode(&case.open(EncoderPrecision::Single), &case.inputs, 16);
         let model = on(&device, &case);
@@ -74,16 +69,9 @@ fn outputs_are_those_of_the_cpu() {
 }
 
 #[test]
-fn a_step_without_a_kernel_is_refused_by_its_node() {
-    let model = Case::of("roberta_logits").open(EncoderPrecision::Single);
-    let error = model.on_device(&device()).expect_err("no kernel counts tokens").to_string();
-    assert!(error.contains("roberta.embeddings.position_embeddings") && error.contains("CumSum"), "{error}");
-}
-
-#[test]
 fn bits_do_not_depend_on_batch_order_padding_or_threads() {
     let device = device();
-    for name in models() {
+    for name in MODELS {
         let case = Case::of(name);
         let model = on(&device, &case);
         let n_events = case.inputs[0].1.shape[0];
@@ -188,11 +176,11 @@ fn numbers_that_a_device_lacks_are_placed_in_the_whole_input() {
 
 #[test]
 fn an_operator_without_a_kernel_is_refused_with_the_name_of_its_node() {
-    let file = TestFile::new("no-kernel", &declared_model("Trilu"));
+    let file = TestFile::new("no-kernel", &declared_model("Atan"));
     let error = Encoder::open(&file.0).expect("a model").on_device(&device()).expect_err("no kernel");
     assert_eq!(
         error.to_string(),
-        "node `the node` (Trilu): devices have no kernel for it with numbers before the first product"
+        "node `the node` (Atan): devices have no kernel for it with numbers before the first product"
     );
     assert_eq!(error.hint(), Some("`--device cpu` computes it"));
     assert!(matches!(error, Error::Node { problem: NodeProblem::NoKernel { .. }, .. }));
@@ -203,6 +191,28 @@ fn an_operator_without_a_kernel_is_refused_with_the_name_of_its_node() {
     let found = model.run(&mut EncoderScratch::new(), &[x]).expect("outputs")[0].values.to_f64();
     // What precedes products has about 46 bits.
     assert!(found.iter().zip(values).all(|(found, value)| (found - value.abs()).abs() < 1e-14), "{found:?}");
+}
+
+#[test]
+fn integers_of_more_than_32_bits_are_refused_by_the_node_that_makes_them() {
+    let int64 = 7;
+    let file = TestFile::new("large-integers", &model_of_node(&node("Add", &["x", "x"], "y"), int64));
+    let here = Encoder::open(&file.0).expect("a model");
+    let there = Encoder::open(&file.0).expect("a model").on_device(&device()).expect("a kernel");
+    let run = |model: &Encoder, values: &[i64]| {
+        let x = EncoderInput { name: "x", shape: &[1, 4], values: InputValues::I64(values) };
+        model.run(&mut EncoderScratch::new(), &[x]).map(|found| found[0].values.to_f64())
+    };
+    let fits = [3, (1 << 30) - 1, -(1 << 30), 0];
+    assert_eq!(run(&there, &fits).expect("sums"), run(&here, &fits).expect("sums"));
+    for large in [1 << 30, -(1 << 30) - 1] {
+        let error = run(&there, &[3, large, 0, 0]).expect_err("33 bits");
+        let said = "node `the node` (Add): one of its results has more than 32 bits, and devices have no such integers";
+        assert_eq!((&*error.to_string(), error.hint()), (said, Some("`--device cpu` computes it")));
+        assert_eq!(run(&here, &[3, large, 0, 0]).expect("sums")[1], 2.0 * large as f64);
+        // The next events are computed.
+        assert_eq!(run(&there, &fits).expect("sums"), run(&here, &fits).expect("sums"));
+    }
 }
 
 #[test]

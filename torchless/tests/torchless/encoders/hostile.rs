@@ -94,13 +94,18 @@ pub(super) fn model(nodes: &[Message], initializers: &[Message]) -> Vec<u8> {
     Message::default().message(7, &graph).message(8, &opset).0
 }
 
-/// A model of one node from `x` to `y`, of shape (batch, 4).
+/// A model of one node from `x` to `y`, of shape (batch, 4) and of numbers.
 pub(super) fn declared_model(operator: &str) -> Vec<u8> {
+    model_of_node(&node(operator, &["x"], "y"), 1)
+}
+
+/// A model of one node from `x` to `y`, of shape (batch, 4) and of elements of a type of ONNX.
+pub(super) fn model_of_node(node: &Message, elements: i64) -> Vec<u8> {
     let sizes = [Message::default().text(2, "batch"), Message::default().int(1, 4)];
     let shape = sizes.iter().fold(Message::default(), |shape, size| shape.message(1, size));
-    let tensor = Message::default().message(1, &Message::default().int(1, 1).message(2, &shape));
+    let tensor = Message::default().message(1, &Message::default().int(1, elements).message(2, &shape));
     let port = |name: &str| Message::default().text(1, name).message(2, &tensor);
-    let graph = Message::default().message(1, &node(operator, &["x"], "y"));
+    let graph = Message::default().message(1, node);
     let graph = graph.message(11, &port("x")).message(12, &port("y"));
     Message::default().message(7, &graph).message(8, &Message::default().int(2, 17)).0
 }

@@ -3,11 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
+use ns_device::Device;
 use torchless::encoder::{
     Encoder, EncoderInput, EncoderOptions, EncoderPort, EncoderPrecision, EncoderScratch, FixedInput, InputValues,
     read_tensor,
 };
 use torchless::{Error, NodeProblem, Problem};
+
+use crate::devices::device;
 
 /// What came of one test.
 enum Outcome {
@@ -59,8 +62,29 @@ impl Numbers {
     }
 }
 
+/// What computes the tests.
+#[derive(Clone, Copy)]
+enum Computer<'a> {
+    Cpu(EncoderPrecision),
+    Device(&'a Device),
+}
+
+impl Computer<'_> {
+    fn open(self, path: &Path, fixed: Vec<FixedInput>) -> Result<Encoder, Error> {
+        let precision = match self {
+            Computer::Cpu(precision) => precision,
+            Computer::Device(_) => EncoderPrecision::Single,
+        };
+        let model = Encoder::open_with(path, &EncoderOptions { precision, fixed, ..EncoderOptions::default() })?;
+        match self {
+            Computer::Cpu(_) => Ok(model),
+            Computer::Device(device) => model.on_device(device),
+        }
+    }
+}
+
 /// Runs a test; inputs of the `fixed` kind are constants of the model.
-fn run(folder: &Path, precision: EncoderPrecision, is_fixed: impl Fn(&EncoderPort) -> bool) -> Result<Outcome, Error> {
+fn run(folder: &Path, computer: Computer<'_>, is_fixed: impl Fn(&EncoderPort) -> bool) -> Result<Outcome, Error> {
     let data = folder.join("test_data_set_0");
     let ports = Encoder::open(folder.join("model.onnx"))?.inputs();
     let (inputs, outputs) = (tensors(&data, "input")?, tensors(&data, "output")?);
@@ -72,8 +96,7 @@ fn run(folder: &Path, precision: EncoderPrecision, is_fixed: impl Fn(&EncoderPor
         let given = given(port);
         FixedInput { name: port.name.clone(), shape: given.shape.clone(), values: given.values.clone() }
     });
-    let options = EncoderOptions { precision, fixed: fixed.collect(), ..EncoderOptions::default() };
-    let model = Encoder::open_with(folder.join("model.onnx"), &options)?;
+    let model = computer.open(&folder.join("model.onnx"), fixed.collect())?;
     let free: Vec<EncoderPort> = model.inputs();
     let numbers: Vec<Numbers> = free.iter().map(|port| Numbers::of(port, &given(port).values)).collect();
     let args: Vec<EncoderInput<'_>> = free
@@ -96,15 +119,15 @@ fn run(folder: &Path, precision: EncoderPrecision, is_fixed: impl Fn(&EncoderPor
     Ok(Outcome::Agrees)
 }
 
-fn outcome(folder: &Path, precision: EncoderPrecision) -> Outcome {
+fn outcome(folder: &Path, computer: Computer<'_>) -> Outcome {
     let is_shape = |port: &EncoderPort| port.elements == "integers";
-    let mut answer = run(folder, precision, |_| false);
+    let mut answer = run(folder, computer, |_| false);
     // Shapes that are inputs: the tests give them so, models do not.
     if let Err(Error::Node { problem: NodeProblem::NotConstant { .. }, .. }) = answer {
-        answer = run(folder, precision, is_shape);
+        answer = run(folder, computer, is_shape);
     }
     if let Err(Error::Node { problem: NodeProblem::NotConstant { .. }, .. }) = answer {
-        answer = run(folder, precision, |_| true);
+        answer = run(folder, computer, |_| true);
     }
     match answer {
         Ok(outcome) => outcome,
@@ -112,7 +135,8 @@ fn outcome(folder: &Path, precision: EncoderPrecision) -> Outcome {
             NodeProblem::Unsupported
             | NodeProblem::Domain { .. }
             | NodeProblem::Attribute { .. }
-            | NodeProblem::Outputs => Outcome::Refused(format!("{operator}: {problem}")),
+            | NodeProblem::Outputs
+            | NodeProblem::NoKernel { .. } => Outcome::Refused(format!("{operator}: {problem}")),
             problem => Outcome::Differs(format!("{operator}: {problem}")),
         },
         Err(Error::Malformed { field, problem, .. }) => match problem {
@@ -133,11 +157,12 @@ fn folders() -> Vec<PathBuf> {
     folders
 }
 
-fn all_tests(precision: EncoderPrecision) {
+/// Runs all tests; at least `n_needed` have to agree.
+fn all_tests(computer: Computer<'_>, n_needed: usize) {
     let (mut n_agree, mut n_refused, mut different) = (0, 0, Vec::new());
     for folder in folders() {
         let name = folder.file_name().expect("a name").to_string_lossy().into_owned();
-        match outcome(&folder, precision) {
+        match outcome(&folder, computer) {
             Outcome::Agrees => n_agree += 1,
             Outcome::Refused(why) => {
                 n_refused += 1;
@@ -151,17 +176,24 @@ fn all_tests(precision: EncoderPrecision) {
     }
     println!("{n_agree} agree, {n_refused} are refused");
     assert!(different.is_empty(), "{} differ:\n{}", different.len(), different.join("\n"));
-    assert!(n_agree > 250, "{n_agree} agree");
+    assert!(n_agree >= n_needed, "{n_agree} agree");
 }
 
 #[test]
 #[ignore = "needs ONNX's tests of its operators"]
 fn operators_agree_with_the_tests_of_onnx() {
-    all_tests(EncoderPrecision::Single);
+    all_tests(Computer::Cpu(EncoderPrecision::Single), 250);
 }
 
 #[test]
 #[ignore = "needs ONNX's tests of its operators"]
 fn operators_in_double_precision_agree_with_the_tests_of_onnx() {
-    all_tests(EncoderPrecision::Double);
+    all_tests(Computer::Cpu(EncoderPrecision::Double), 250);
+}
+
+/// Of operators that devices have, numbers are those of ONNX, too.
+#[test]
+#[ignore = "needs ONNX's tests of its operators"]
+fn operators_on_a_device_agree_with_the_tests_of_onnx() {
+    all_tests(Computer::Device(&device()), 200);
 }

@@ -8,7 +8,8 @@ use crate::encoder::device::layout::{
     TRUTH_IS_ZERO,
 };
 use crate::encoder::device::operations::{
-    Operation, binary_of_ints, binary_of_pairs, binary_of_reals, comparison, unary_of_pairs, unary_of_reals,
+    Operation, arithmetic_of_ints, binary_of_ints, binary_of_pairs, binary_of_reals, comparison, unary_of_ints,
+    unary_of_pairs, unary_of_reals,
 };
 use crate::encoder::graph::{Binary, Unary};
 use crate::encoder::plan::{Source, Step};
@@ -16,7 +17,7 @@ use crate::encoder::tensor::{Kind, View};
 
 impl Launches<'_> {
     /// Treats elements one by one: a result of one element of each operand.
-    fn elements(&mut self, (kernel, operation): Operation, operands: &[Operand], out: &Operand) -> Done {
+    pub(super) fn elements(&mut self, (kernel, operation): Operation, operands: &[Operand], out: &Operand) -> Done {
         let views: Vec<&View> = operands.iter().map(|operand| &operand.view).collect();
         let Views { n_axes, view } = self.add_views(&views)?;
         let n = word(out.view.len())?;
@@ -31,6 +32,9 @@ impl Launches<'_> {
 
     pub(super) fn binary(&mut self, binary: Binary, step: &Step, operands: &[Operand], out: &Operand) -> Done {
         let class = operands[0].class;
+        if let (Class::Int, Class::Int, Some(operation)) = (out.class, class, arithmetic_of_ints(binary)) {
+            return self.arithmetic_of_ints(operation, step.node, operands, out);
+        }
         let operation = match (out.class, class) {
             (Class::F32, _) => binary_of_reals(binary),
             (Class::F64, _) => binary_of_pairs(binary, step.args.get(1).and_then(exponent)),
@@ -45,7 +49,7 @@ impl Launches<'_> {
         }
     }
 
-    pub(super) fn unary(&mut self, unary: Unary, operands: &[Operand], out: &Operand) -> Done {
+    pub(super) fn unary(&mut self, unary: Unary, step: &Step, operands: &[Operand], out: &Operand) -> Done {
         let of_nan = (EncoderKernel::TruthOfReals, TRUTH_IS_NAN);
         match (unary, operands[0].class) {
             (Unary::IsNan, Class::F32) => self.elements(of_nan, operands, out),
@@ -57,7 +61,10 @@ impl Launches<'_> {
             (_, Class::F64) => {
                 self.elements(unary_of_pairs(unary).ok_or_else(|| no_kernel(Class::F64))?, &[high(&operands[0])], out)
             }
-            (_, Class::Int) => Err(no_kernel(Class::Int)),
+            (_, Class::Int) => {
+                let operation = unary_of_ints(unary).ok_or_else(|| no_kernel(Class::Int))?;
+                self.function_of_ints(operation, step.node, &operands[0], out)
+            }
         }
     }
 
@@ -71,6 +78,7 @@ impl Launches<'_> {
             (Class::F32, Class::Int, Kind::Bool) => self.elements(of_reals, &one(from), out),
             (Class::F64, Class::Int, Kind::Bool) => self.elements(of_reals, &[high(from)], out),
             (Class::Int, Class::F32, _) => self.elements((EncoderKernel::RealsOfInts, 0), &one(from), out),
+            (Class::Int, Class::F64, _) => self.elements((EncoderKernel::WideOfInts, 0), &one(from), out),
             // The nearest number of single precision is the first of a pair.
             (Class::F64, Class::F32, _) => self.copy(&high(from), out, &out.view),
             (Class::F32, Class::F32, _) | (Class::Int, Class::Int, _) => self.copy(from, out, &out.view),

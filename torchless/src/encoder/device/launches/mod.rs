@@ -3,6 +3,7 @@
 //! A step without a kernel is refused by its node; nothing is computed on the CPU instead.
 
 mod elementwise;
+mod ints;
 mod movement;
 mod products;
 mod rows;
@@ -56,8 +57,17 @@ pub(in crate::encoder) struct DevicePlan {
     pub(super) launches: Vec<Launch>,
     pub(super) views: Memory,
     pub(super) constants: Vec<Shared>,
-    /// The node of each gather whose indices are checked.
-    pub(super) faults: Vec<usize>,
+    /// What each check finds.
+    pub(super) faults: Vec<StepFault>,
+}
+
+/// What is wrong with a step if its check says so.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum StepFault {
+    /// An index that is out of range.
+    Index { node: usize },
+    /// An integer of more than 32 bits.
+    Integer { node: usize },
 }
 
 /// An input of a step.
@@ -122,7 +132,7 @@ pub(super) struct Launches<'a> {
     launches: Vec<Launch>,
     views: Vec<u32>,
     constants: Vec<Shared>,
-    faults: Vec<usize>,
+    faults: Vec<StepFault>,
 }
 
 impl DevicePlan {
@@ -155,12 +165,18 @@ impl Launches<'_> {
         let out = self.result(step);
         match &step.kernel {
             Kernel::Binary(binary) => self.binary(*binary, step, &operands, &out),
-            Kernel::Unary(unary) => self.unary(*unary, &operands, &out),
+            Kernel::Unary(unary) => self.unary(*unary, step, &operands, &out),
             Kernel::Convert { to } => self.convert(*to, &operands[0], &out),
             Kernel::Where => self.choose(&operands, &out),
             Kernel::Clip { has_lower, has_upper } => self.clip([*has_lower, *has_upper], &operands, &out),
             Kernel::Place { parts, fill } => self.place(parts, *fill, &operands, &out),
             Kernel::Gather { axis } => self.gather(*axis, step, &operands, &out),
+            Kernel::GatherElements { axis } => self.gather_elements(*axis, step, &operands, &out),
+            Kernel::GatherNd { shape, inner } => self.gather_points((shape, *inner), step, &operands, &out),
+            Kernel::Trilu { is_upper, diagonal } => self.triangle((*is_upper, *diagonal), &operands[0], &out),
+            Kernel::CumSum { length, inner, running } => {
+                self.running_sum((*length, *inner, *running), step, &operands[0], &out)
+            }
             Kernel::Scatter { points, inner } => self.scatter(points, *inner, &operands, &out),
             Kernel::Reduce { reduction, n_kept } => self.reduce(*reduction, *n_kept, &operands[0], &out),
             Kernel::Softmax { is_logarithm, .. } => self.softmax(*is_logarithm, &operands, &out),
@@ -168,12 +184,7 @@ impl Launches<'_> {
             Kernel::Linear { activation, .. } => self.linear(step, *activation, &operands, &out),
             Kernel::Pointwise { activation } => self.pointwise(*activation, &operands, &out),
             Kernel::MatMul => self.matmul(&operands, &out),
-            Kernel::CumSum { .. }
-            | Kernel::GatherElements { .. }
-            | Kernel::GatherNd { .. }
-            | Kernel::ScatterNd { .. }
-            | Kernel::TableRows { .. }
-            | Kernel::Trilu { .. } => Err(no_kernel(out.class)),
+            Kernel::ScatterNd { .. } | Kernel::TableRows { .. } => Err(no_kernel(out.class)),
         }
     }
 
@@ -232,6 +243,28 @@ impl Launches<'_> {
             self.views.extend(axes.iter().map(|(_, strides)| distance(strides[tensor])));
         }
         Ok(found)
+    }
+
+    /// Has one block look for something wrong in what it reads; `words` are given where the answer
+    /// goes.
+    fn check(
+        &mut self,
+        kernel: EncoderKernel,
+        fault: StepFault,
+        inputs: &[Input],
+        words: impl FnOnce(u32) -> Vec<u32>,
+    ) -> Done {
+        let place = word(self.faults.len())?;
+        self.faults.push(fault);
+        self.launches.push(Launch {
+            kernel,
+            blocks: 1,
+            shared_reals: LANES / ns_device::WARP,
+            words: words(place),
+            inputs: inputs.to_vec(),
+            output: Output::Faults,
+        });
+        Ok(())
     }
 
     fn launch(&mut self, kernel: EncoderKernel, blocks: u32, words: &[u32], inputs: &[Input], out: &Operand) {

@@ -1,11 +1,14 @@
-//! Launches of sums along rows: reductions, softmax, normalisations.
+//! Launches of sums along rows: reductions, running sums, softmax, normalisations.
 
 use super::{
-    Class, Done, EncoderKernel, Input, LANES, Launches, Operand, Views, distance, high, no_kernel, part, word,
+    Class, Done, EncoderKernel, Input, LANES, Launches, Operand, Views, blocks_of, distance, high, no_kernel, part,
+    word,
 };
-use crate::encoder::device::layout::{NormLayout, ROW_LANES, ReduceLayout, SoftmaxLayout};
+use crate::encoder::device::layout::{NormLayout, ROW_LANES, ReduceLayout, RunningLayout, SoftmaxLayout};
 use crate::encoder::device::operations::reduction;
 use crate::encoder::graph::Reduction;
+use crate::encoder::kernels::movement::Running;
+use crate::encoder::plan::Step;
 
 impl Launches<'_> {
     pub(super) fn reduce(&mut self, kind: Reduction, n_kept: usize, values: &Operand, out: &Operand) -> Done {
@@ -33,6 +36,38 @@ impl Launches<'_> {
         let inputs = [Input::Views, values.input];
         self.launch(kernel, blocks_of_rows(n), &layout.words(), &inputs, out);
         Ok(())
+    }
+
+    /// Adds up lines: (outer, length, inner) along the middle axis.
+    pub(super) fn running_sum(
+        &mut self,
+        (length, inner, running): (usize, usize, Running),
+        step: &Step,
+        operand: &Operand,
+        out: &Operand,
+    ) -> Done {
+        let (kernel, values) = match out.class {
+            Class::F32 => (EncoderKernel::RunningReals, operand.clone()),
+            Class::F64 => (EncoderKernel::RunningWide, high(operand)),
+            Class::Int => (EncoderKernel::RunningInts, operand.clone()),
+        };
+        let Views { n_axes, view } = self.add_views(&[&values.view])?;
+        let n = word(out.view.len() / length)?;
+        let layout = RunningLayout {
+            n,
+            length: word(length)?,
+            inner: word(inner)?,
+            n_axes,
+            view,
+            a: word(values.view.offset)?,
+            is_exclusive: u32::from(running.is_exclusive),
+            is_reversed: u32::from(running.is_reversed),
+        };
+        self.launch(kernel, blocks_of(n), &layout.words(), &[Input::Views, values.input], out);
+        match out.class {
+            Class::Int => self.check_running_sum((length, inner, running), step.node, [operand, out]),
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn softmax(&mut self, is_logarithm: bool, operands: &[Operand], out: &Operand) -> Done {
