@@ -1,4 +1,5 @@
-/* Encoders of events from ONNX files, for C and C++: the library torchless_c.
+/* Encoders of events from ONNX files, and histograms of their scores, for C and C++: the library
+ * torchless_c.
  *
  * A model is immutable, and any number of threads may share it. A scratch is the memory of one
  * thread. Nothing else is shared: there is no global state but the verdicts on devices, which are
@@ -34,7 +35,7 @@ enum {
     TORCHLESS_MODEL = 3,        /* an operator or a shape that is not computed */
     TORCHLESS_INPUT = 4,        /* inputs that do not fit the model or each other */
     TORCHLESS_OUTPUT = 5,       /* an output that the model does not have, or memory for it that is too small */
-    TORCHLESS_BUSY = 6,         /* a scratch that another thread is using */
+    TORCHLESS_BUSY = 6,         /* a scratch, or histograms, that another thread is using */
     TORCHLESS_INTERNAL = 7,     /* a defect of the library; the call has done nothing */
     TORCHLESS_DEVICE = 8        /* a device that is not there, or that fails */
 };
@@ -68,6 +69,7 @@ enum {
 
 typedef struct torchless_model torchless_model;
 typedef struct torchless_scratch torchless_scratch;
+typedef struct torchless_histograms torchless_histograms;
 typedef struct torchless_error torchless_error;
 
 /* The most axes of an output. */
@@ -265,6 +267,87 @@ torchless_status torchless_gradients(
     const char *mask, size_t events_at_once, const char *differentiated, size_t column,
     torchless_output *outputs, size_t n_outputs,
     torchless_output *gradients, size_t n_gradients, torchless_error **error);
+
+/* What is made of a number x_c of an event's output, with the other numbers x_k of that output and
+ * fractions f_k, in double precision. */
+typedef int32_t torchless_transform;
+enum {
+    TORCHLESS_NUMBER = 0,                    /* x_c */
+    TORCHLESS_SOFTMAX = 1,                   /* exp x_c / sum_k exp x_k, of logits */
+    TORCHLESS_LOG_RATIO = 2,                 /* x_c - ln sum_k f_k exp x_k, of logits */
+    TORCHLESS_LOG_RATIO_OF_PROBABILITIES = 3 /* ln x_c - ln sum_k f_k x_k */
+};
+
+/* The fraction f_k of a column k. */
+typedef struct torchless_fraction {
+    size_t column;
+    double fraction;
+} torchless_fraction;
+
+/* Which number of a model's outputs is the score of an event. */
+typedef struct torchless_score {
+    /* The output; NULL for the only one. */
+    const char *output;
+    /* The column c, from 0: of an event's numbers of that output, all in order. */
+    size_t column;
+    torchless_transform transform;
+    /* The columns that are summed (n_against), for ratios only. */
+    const torchless_fraction *against;
+    size_t n_against;
+} torchless_score;
+
+/* Nominal events, or what a variation of them has of its own; the rest is nominal. */
+typedef struct torchless_variation {
+    /* The name of a variation; of nominal events it is not looked at. */
+    const char *name;
+    /* The nominal inputs, or those that differ. */
+    torchless_events events;
+    /* TORCHLESS_FLOAT32 or TORCHLESS_FLOAT64, if there are weights. */
+    torchless_type weights_type;
+    /* A weight of each event, or NULL with n_weights 0: 1 for nominal events, and the nominal
+     * weights for a variation. An event of weight 0 counts nowhere. */
+    const void *weights;
+    size_t n_weights;
+} torchless_variation;
+
+/* Writes empty histograms of a score to *histograms, with one axis: bin b has the scores from
+ * edges[b] (included) to edges[b + 1] (excluded), the first and the last of n_edges edges may be
+ * infinite. `score` may be NULL: the first number of the only output. `merges_flow` is 1 if events
+ * outside of all bins join the first and the last bin, and 0 if they are apart.
+ *
+ * Errors: TORCHLESS_INPUT for edges that do not ascend, or fewer than two, and for a transform that
+ * does not exist. *histograms is NULL then. */
+torchless_status torchless_histograms_new(
+    const double *edges, size_t n_edges, const torchless_score *score, int32_t merges_flow,
+    torchless_histograms **histograms, torchless_error **error);
+
+/* Frees histograms that no thread uses; NULL is allowed. */
+void torchless_histograms_free(torchless_histograms *histograms);
+
+/* Adds events to the nominal histogram and to that of each variation, in one pass: scores are
+ * computed once for the nominal inputs, and once for each variation with inputs. All calls have the
+ * same variations. Sums are exact until they are read: no bit depends on the order of events, on
+ * how they are divided into calls, or on the number of threads. A call that fails adds nothing.
+ * The mask and `events_at_once` are those of torchless_encode.
+ *
+ * Errors: those of torchless_encode; TORCHLESS_INPUT for weights that are not finite or not as many
+ * as events, for scores that are NaN, and for variations that differ from those before; the message
+ * has the name of the variation. TORCHLESS_BUSY if another thread uses the scratch or the
+ * histograms. */
+torchless_status torchless_histograms_fill(
+    torchless_histograms *histograms, const torchless_model *model, torchless_scratch *scratch,
+    const torchless_variation *nominal, const torchless_variation *variations, size_t n_variations,
+    const char *mask, size_t events_at_once, torchless_error **error);
+
+/* Writes the sums of weights and of their squares in each bin to `values` and `variances` (n_bins
+ * each): of a variation, or for NULL of the nominal events. Both sums below the first edge go to
+ * `underflow` (2), those from the last one on to `overflow` (2); each may be NULL.
+ *
+ * Errors: TORCHLESS_INPUT for an unknown variation, TORCHLESS_OUTPUT for another number of bins,
+ * TORCHLESS_BUSY if another thread fills the histograms. */
+torchless_status torchless_histogram(
+    torchless_histograms *histograms, const char *variation, double *values, double *variances, size_t n_bins,
+    double *underflow, double *overflow, torchless_error **error);
 
 /* Returns what kind of error it is; TORCHLESS_OK for NULL. */
 torchless_status torchless_error_status(const torchless_error *error);

@@ -11,7 +11,7 @@ use torchless::encoder::{
 
 use crate::border::{array, array_mut, call, numbers, object, offsets, text};
 use crate::error::{CError, Failure};
-use crate::model::{Model, input};
+use crate::model::{DenseParts, Model, input};
 use crate::types::{CEvents, COutput, CRagged, MOST_AXES, TYPE_BOOL, TYPE_FLOAT32, TYPE_FLOAT64, TYPE_INT64};
 
 /// `torchless_scratch`.
@@ -20,9 +20,9 @@ pub struct Scratch(Mutex<Memory>);
 
 /// What one thread needs, locked while a call uses it.
 #[derive(Debug)]
-struct Memory {
-    threads: Threads,
-    pool: ScratchPool,
+pub(crate) struct Memory {
+    pub(crate) threads: Threads,
+    pub(crate) pool: ScratchPool,
     /// Of the last call: the caller has their addresses.
     outputs: Vec<EncoderOutput>,
     gradients: Vec<EncoderOutput>,
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn torchless_gradients(
 }
 
 impl Scratch {
-    fn lock(&self) -> Result<MutexGuard<'_, Memory>, Failure> {
+    pub(crate) fn lock(&self) -> Result<MutexGuard<'_, Memory>, Failure> {
         match self.0.try_lock() {
             Ok(memory) => Ok(memory),
             // A panic has left it; nothing of it is half done that the next call does not make
@@ -189,7 +189,7 @@ impl Scratch {
 ///
 /// The mask is as the header says.
 #[expect(unsafe_code, reason = "the border to C: the name of the mask")]
-unsafe fn encode_options(mask: *const c_char, events_at_once: usize) -> Result<EncodeOptions, Failure> {
+pub(crate) unsafe fn encode_options(mask: *const c_char, events_at_once: usize) -> Result<EncodeOptions, Failure> {
     let mut options = EncodeOptions::default();
     if events_at_once > 0 {
         options.events_at_once = events_at_once;
@@ -257,24 +257,49 @@ unsafe fn with_events<R>(
     work: impl FnOnce(EncoderEvents<'_>) -> Result<R, Failure>,
 ) -> Result<R, Failure> {
     // SAFETY: as the header says.
-    let (dense, ragged) =
-        unsafe { (array("dense", events.dense, events.n_dense)?, array("ragged", events.ragged, events.n_ragged)?) };
-    let mut shapes: Vec<Vec<usize>> = vec![Vec::new(); dense.len()];
-    let mut inputs: Vec<EncoderInput<'_>> = Vec::with_capacity(dense.len());
-    for (given, shape) in dense.iter().zip(&mut shapes) {
+    let parts = unsafe { EventParts::of(events)? };
+    let (dense, ragged) = (parts.dense(), parts.ragged());
+    work(EncoderEvents { dense: &dense, ragged: &ragged })
+}
+
+/// Inputs whose shapes and columns have a place.
+pub(crate) struct EventParts<'a> {
+    dense: Vec<DenseParts<'a>>,
+    ragged: Vec<RaggedParts<'a>>,
+}
+
+impl<'a> EventParts<'a> {
+    /// Returns what `events` lead to.
+    ///
+    /// # Safety
+    ///
+    /// The pointers are as the header says, during `'a`.
+    #[expect(unsafe_code, reason = "the border to C: inputs")]
+    pub(crate) unsafe fn of(events: &CEvents) -> Result<EventParts<'a>, Failure> {
         // SAFETY: as the header says.
-        inputs.push(unsafe { input(given, shape)? });
-    }
-    let mut columns: Vec<RaggedParts<'_>> = Vec::with_capacity(ragged.len());
-    for given in ragged {
+        let (dense, ragged) = unsafe {
+            (array("dense", events.dense, events.n_dense)?, array("ragged", events.ragged, events.n_ragged)?)
+        };
         // SAFETY: as the header says.
-        columns.push(unsafe { ragged_parts(given)? });
+        let dense = dense.iter().map(|given| unsafe { input(given) }).collect::<Result<_, _>>()?;
+        // SAFETY: as the header says.
+        let ragged = ragged.iter().map(|given| unsafe { ragged_parts(given) }).collect::<Result<_, _>>()?;
+        Ok(EventParts { dense, ragged })
     }
-    let ragged: Vec<RaggedInput<'_>> = columns
-        .iter()
-        .map(|parts| RaggedInput { name: parts.name, offsets: parts.offsets, columns: &parts.columns })
-        .collect();
-    work(EncoderEvents { dense: &inputs, ragged: &ragged })
+
+    pub(crate) fn dense(&self) -> Vec<EncoderInput<'_>> {
+        self.dense
+            .iter()
+            .map(|parts| EncoderInput { name: parts.name, shape: &parts.shape, values: parts.values })
+            .collect()
+    }
+
+    pub(crate) fn ragged(&self) -> Vec<RaggedInput<'_>> {
+        self.ragged
+            .iter()
+            .map(|parts| RaggedInput { name: parts.name, offsets: parts.offsets, columns: &parts.columns })
+            .collect()
+    }
 }
 
 /// A ragged input whose columns have a place.

@@ -53,6 +53,22 @@ pub(crate) enum Failure {
     BufferSize { name: String, needed: usize, capacity: usize },
     #[error("another thread is using the scratch")]
     Busy,
+    #[error("another thread is using the histograms")]
+    BusyHistograms,
+    #[error("{found} does not say what happens to events outside of all bins")]
+    Flow { found: i32 },
+    #[error("{found} is not a transform of a score")]
+    Transform { found: i32 },
+    #[error("score: `against` goes with ratios")]
+    NoRatio,
+    #[error("the weights have the type {found}, and must be numbers")]
+    WeightsType { found: i32 },
+    #[error("the histograms have {expected} bins, and the memory for one has {found}")]
+    Bins { found: usize, expected: usize },
+    #[error("there is no variation `{name}`")]
+    UnknownVariation { name: String, known: Vec<String> },
+    #[error("variation `{name}`")]
+    InVariation { name: String, source: Box<Failure> },
     #[error("a defect of torchless: {message}")]
     Panic { message: String },
     #[error("a name in the model has a zero byte")]
@@ -71,7 +87,9 @@ impl Failure {
             | Failure::OutputAxes { .. }
             | Failure::BufferType { .. }
             | Failure::BufferSize { .. } => Status::Output,
-            Failure::Busy => Status::Busy,
+            Failure::Bins { .. } => Status::Output,
+            Failure::InVariation { source, .. } => source.status(),
+            Failure::Busy | Failure::BusyHistograms => Status::Busy,
             Failure::Panic { .. } => Status::Internal,
             Failure::ZeroByte => Status::Model,
             Failure::Torchless(error) => of_library(error),
@@ -85,6 +103,11 @@ impl Failure {
             Failure::NoGradient { known, .. } => Some(format!("inputs with a gradient: {}", known.join(", "))),
             Failure::Step { .. } => Some("the step is not 0, and 1 for truth values".to_owned()),
             Failure::Busy => Some("give each thread a scratch of its own".to_owned()),
+            Failure::BusyHistograms => Some("one scratch with several threads fills them".to_owned()),
+            Failure::Flow { .. } => Some("0 drops them, 1 merges them with the first and the last bin".to_owned()),
+            Failure::Transform { .. } => Some("0 to 3: torchless_transform in the header lists them".to_owned()),
+            Failure::UnknownVariation { known, .. } => Some(format!("variations: {}", known.join(", "))),
+            Failure::InVariation { source, .. } => source.hint(),
             Failure::Precision { .. } => Some("0 is single precision, 1 is double precision".to_owned()),
             Failure::Weights { .. } => Some("0 is f32, 1 is f16, 2 is bf16, 3 is int8".to_owned()),
             Failure::UnknownDevice { .. } => {
@@ -115,7 +138,11 @@ fn of_library(error: &torchless::Error) -> Status {
     match error {
         Error::Gradient(_) => Status::Output,
         Error::Unreadable { .. } | Error::Malformed { .. } => Status::File,
-        Error::EncoderInput { .. } | Error::StorageOfDouble { .. } | Error::EncoderOnCpuOnly { .. } => Status::Input,
+        Error::EncoderInput { .. }
+        | Error::Histogram(_)
+        | Error::StorageOfDouble { .. }
+        | Error::EncoderOnCpuOnly { .. } => Status::Input,
+        Error::InVariation { source, .. } => of_library(source),
         Error::NoBackend { .. } | Error::Device(_) | Error::DeviceRefused { .. } => Status::Device,
         _ => Status::Model,
     }

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use torchless::backend::BackendPreference;
 use torchless::encoder::{
-    Dimension, Encoder, EncoderInput, EncoderOptions, EncoderPort, EncoderPrecision, FixedInput, InputValues,
-    WeightStorage,
+    Dimension, Encoder, EncoderOptions, EncoderPort, EncoderPrecision, FixedInput, InputValues, WeightStorage,
 };
 
 use crate::border::{array, call, numbers, object, text};
@@ -80,28 +79,35 @@ impl Port {
     }
 }
 
+/// An input with a shape of its own.
+pub(crate) struct DenseParts<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) values: InputValues<'a>,
+}
+
 /// Returns an input of C.
 ///
 /// # Safety
 ///
 /// Its pointers are as the header says, during `'a`.
 #[expect(unsafe_code, reason = "the border to C: an input")]
-pub(crate) unsafe fn input<'a>(input: &CInput, shape: &'a mut Vec<usize>) -> Result<EncoderInput<'a>, Failure> {
+pub(crate) unsafe fn input<'a>(input: &CInput) -> Result<DenseParts<'a>, Failure> {
     // SAFETY: as the header says.
     let name = unsafe { text("the name of an input", input.name)? };
     let too_many = || Failure::Axes { name: name.to_owned(), found: input.n_axes };
     let n_axes = usize::try_from(input.n_axes).ok().filter(|&n_axes| n_axes <= 64).ok_or_else(too_many)?;
     // SAFETY: as the header says.
     let sizes = unsafe { array(name, input.shape, n_axes)? };
-    for (axis, &size) in sizes.iter().enumerate() {
-        let refuse = |_| Failure::Size { name: name.to_owned(), axis, size };
-        shape.push(usize::try_from(size).map_err(refuse)?);
-    }
+    let size = |(axis, &size): (usize, &i64)| {
+        usize::try_from(size).map_err(|_| Failure::Size { name: name.to_owned(), axis, size })
+    };
+    let shape = sizes.iter().enumerate().map(size).collect::<Result<Vec<usize>, _>>()?;
     let length = shape.iter().try_fold(1_usize, |length, &size| length.checked_mul(size));
     let length = length.ok_or_else(|| Failure::TooLong { what: name.to_owned(), length: usize::MAX })?;
     // SAFETY: as the header says.
     let values = unsafe { numbers(name, input.type_, input.data, length)? };
-    Ok(EncoderInput { name, shape, values })
+    Ok(DenseParts { name, shape, values })
 }
 
 /// Returns the fixed inputs of C.
@@ -112,9 +118,8 @@ pub(crate) unsafe fn input<'a>(input: &CInput, shape: &'a mut Vec<usize>) -> Res
 #[expect(unsafe_code, reason = "the border to C: fixed inputs")]
 unsafe fn fixed_inputs(inputs: &[CInput]) -> Result<Vec<FixedInput>, Failure> {
     let one = |given: &CInput| {
-        let mut shape = Vec::new();
         // SAFETY: as the header says.
-        let EncoderInput { name, values, .. } = unsafe { input(given, &mut shape)? };
+        let DenseParts { name, shape, values } = unsafe { input(given)? };
         let (name, values) = (name.to_owned(), to_f64(name, values)?);
         Ok(FixedInput { name, shape, values })
     };

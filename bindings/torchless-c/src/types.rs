@@ -18,7 +18,7 @@ pub enum Status {
     Input = 4,
     /// An output that the model does not have, or memory for it that is too small.
     Output = 5,
-    /// A scratch that another thread is using.
+    /// A scratch, or histograms, that another thread is using.
     Busy = 6,
     /// A defect of the library.
     Internal = 7,
@@ -118,6 +118,48 @@ pub struct CEvents {
     pub ragged: *const CRagged,
     /// How many.
     pub n_ragged: usize,
+}
+
+/// `torchless_fraction`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct CFraction {
+    /// The column of a class.
+    pub column: usize,
+    /// Its fraction.
+    pub fraction: f64,
+}
+
+/// `torchless_score`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct CScore {
+    /// The output, or NULL.
+    pub output: *const c_char,
+    /// The column.
+    pub column: usize,
+    /// What is made of it.
+    pub transform: i32,
+    /// Fractions of other columns.
+    pub against: *const CFraction,
+    /// How many.
+    pub n_against: usize,
+}
+
+/// `torchless_variation`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct CVariation {
+    /// Its name.
+    pub name: *const c_char,
+    /// Its inputs.
+    pub events: CEvents,
+    /// The type of the weights.
+    pub weights_type: i32,
+    /// A weight of each event, or NULL.
+    pub weights: *const c_void,
+    /// How many.
+    pub n_weights: usize,
 }
 
 /// `torchless_output`.

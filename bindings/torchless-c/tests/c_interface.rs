@@ -13,7 +13,9 @@ use torchless::encoder::{
     Column, EncodeOptions, Encoder, EncoderEvents, EncoderOptions, InputValues, Offsets, OutputValues, RaggedInput,
     ScratchPool,
 };
-use torchless_c::{CColumn, CEvents, CInput, COutput, CPort, CRagged, MOST_AXES, Status};
+use torchless_c::{
+    CColumn, CEvents, CFraction, CInput, COutput, CPort, CRagged, CScore, CVariation, MOST_AXES, Status,
+};
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../torchless/tests/encoders/part.onnx");
@@ -40,7 +42,7 @@ fn the_header_declares_every_exported_function_and_no_other() {
             start.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next_back().map(str::to_owned)
         })
         .collect();
-    let sources: String = ["src/model.rs", "src/encode.rs", "src/error.rs"].map(read).concat();
+    let sources: String = ["src/model.rs", "src/encode.rs", "src/histograms.rs", "src/error.rs"].map(read).concat();
     assert_eq!(declared, functions(&sources, "extern \"C\" fn torchless_"));
     assert_eq!(sources.matches("no_mangle").count(), declared.len());
 }
@@ -116,14 +118,31 @@ fn the_example_scores_jets_in_sixteen_threads() {
     let said = run(&shared, &[Path::new(MODEL)]);
     assert!(said.starts_with("jet 0: ") && said.ends_with("16 threads on cpu: the same bits\n"), "{said}");
     // The header is one of C, too.
-    let header = folder().join("header.c");
-    std::fs::write(&header, "#include <torchless.h>\nint main(void) { return torchless_version() == 0; }\n")
-        .expect("a file");
+    compile_c("header", "#include <torchless.h>\nint main(void) { return torchless_version() == 0; }\n");
+}
+
+/// Compiles a program of C, which is not linked.
+fn compile_c(name: &str, source: &str) {
+    let path = folder().join(name).with_extension("c");
+    std::fs::write(&path, source).expect("a file");
     let mut command = Command::new(compiler());
-    command.args(["-x", "c", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-c"]).arg(&header);
-    let done =
-        command.args(flags(&["--cflags"])).arg("-o").arg(folder().join("header.o")).output().expect("a compiler");
+    command.args(["-x", "c", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-c"]).arg(&path);
+    let done = command.args(flags(&["--cflags"])).arg("-o").arg(path.with_extension("o")).output();
+    let done = done.expect("a compiler");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+#[test]
+#[cfg_attr(no_cpp_compiler, ignore = "needs a C compiler")]
+fn the_code_of_the_page_on_histograms_is_c() {
+    let page = read("../../torchless/docs/histograms.md");
+    let block = page.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a block");
+    let parameters = "const torchless_model *model, torchless_scratch *scratch, torchless_events events, \
+        torchless_events scaled, torchless_events none, const double *edges, size_t n_edges, \
+        const double *weights, const double *pileup_up, size_t n_events, double *values, double *variances";
+    let start = "torchless_error *error;\ntorchless_histograms *histograms;";
+    let declared = format!("void page({parameters});\nvoid page({parameters}) {{\n{start}\n");
+    compile_c("page", &format!("#include <torchless.h>\n{declared}{block}}}\n"));
 }
 
 #[test]
@@ -230,6 +249,18 @@ fn layout() -> BTreeMap<&'static str, usize> {
         ("torchless_events.n_dense", offset_of!(CEvents, n_dense)),
         ("torchless_events.ragged", offset_of!(CEvents, ragged)),
         ("torchless_events.n_ragged", offset_of!(CEvents, n_ragged)),
+        ("torchless_fraction", size_of::<CFraction>()),
+        ("torchless_fraction.fraction", offset_of!(CFraction, fraction)),
+        ("torchless_score", size_of::<CScore>()),
+        ("torchless_score.column", offset_of!(CScore, column)),
+        ("torchless_score.transform", offset_of!(CScore, transform)),
+        ("torchless_score.against", offset_of!(CScore, against)),
+        ("torchless_score.n_against", offset_of!(CScore, n_against)),
+        ("torchless_variation", size_of::<CVariation>()),
+        ("torchless_variation.events", offset_of!(CVariation, events)),
+        ("torchless_variation.weights_type", offset_of!(CVariation, weights_type)),
+        ("torchless_variation.weights", offset_of!(CVariation, weights)),
+        ("torchless_variation.n_weights", offset_of!(CVariation, n_weights)),
         ("torchless_output", size_of::<COutput>()),
         ("torchless_output.buffer", offset_of!(COutput, buffer)),
         ("torchless_output.capacity", offset_of!(COutput, capacity)),

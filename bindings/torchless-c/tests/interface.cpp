@@ -10,6 +10,7 @@
 // (4) as float, and x, v and mask padded to 20 particles.
 #include <torchless.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -75,6 +76,18 @@ static void print_layout() {
     FIELD(torchless_events, n_dense);
     FIELD(torchless_events, ragged);
     FIELD(torchless_events, n_ragged);
+    SIZE(torchless_fraction);
+    FIELD(torchless_fraction, fraction);
+    SIZE(torchless_score);
+    FIELD(torchless_score, column);
+    FIELD(torchless_score, transform);
+    FIELD(torchless_score, against);
+    FIELD(torchless_score, n_against);
+    SIZE(torchless_variation);
+    FIELD(torchless_variation, events);
+    FIELD(torchless_variation, weights_type);
+    FIELD(torchless_variation, weights);
+    FIELD(torchless_variation, n_weights);
     SIZE(torchless_output);
     FIELD(torchless_output, buffer);
     FIELD(torchless_output, capacity);
@@ -377,6 +390,110 @@ static void check_gradients(const torchless_model *model, torchless_scratch *scr
     refused(call(nullptr, 99, &gradient), TORCHLESS_OUTPUT, error, "the input `mask` has no gradient");
 }
 
+// Sums of weights and of their squares, as a program without histograms would have them: below all
+// edges, in the bins, above.
+struct Sums {
+    std::vector<double> values, variances;
+
+    Sums(const std::vector<double> &edges, const std::vector<double> &scores, const std::vector<double> &weights)
+        : values(edges.size() + 1), variances(edges.size() + 1) {
+        for (size_t event = 0; event < scores.size(); ++event) {
+            size_t bin = 0;
+            while (bin < edges.size() && scores[event] >= edges[bin]) {
+                ++bin;
+            }
+            values[bin] += weights[event];
+            variances[bin] += weights[event] * weights[event];
+        }
+    }
+};
+
+// Histograms of a logit, with a variation of inputs and one of weights, filled in two calls.
+static void check_histograms(const torchless_model *model, torchless_scratch *scratch, const Jets &jets) {
+    torchless_error *error = nullptr;
+    const size_t n_jets = size_t(jets.n_jets), n_first = 5;
+    std::vector<float> scaled = jets.x;
+    for (float &number : scaled) {
+        number *= 1.5f;
+    }
+    const auto x = columns(jets.x, 5), v = columns(jets.v, 4), varied = columns(scaled, 5);
+    auto ragged = [&](const std::vector<torchless_column> &of_x, size_t first, size_t n) {
+        return std::vector<torchless_ragged>{{"x", TORCHLESS_INT64, jets.offsets.data() + first, n, of_x.data(), 5},
+                                             {"v", TORCHLESS_INT64, jets.offsets.data() + first, n, v.data(), 4}};
+    };
+    auto scores = [&](const std::vector<torchless_column> &of_x) {
+        const auto inputs = ragged(of_x, 0, n_jets);
+        const torchless_events events{nullptr, 0, inputs.data(), 2};
+        auto output = logits_of_scratch();
+        check(torchless_encode(model, scratch, &events, "mask", 0, &output, 1, &error) == TORCHLESS_OK, "scores");
+        const float *logits = static_cast<const float *>(output.data);
+        std::vector<double> found;
+        for (size_t jet = 0; jet < n_jets; ++jet) {
+            found.push_back(logits[3 * jet + 1]);
+        }
+        return found;
+    };
+    // Halves, of which sums are exact in any order.
+    std::vector<double> weights, other_weights;
+    for (size_t jet = 0; jet < n_jets; ++jet) {
+        weights.push_back(1 + 0.5 * (jet % 3)), other_weights.push_back(2 - 0.5 * (jet % 4));
+    }
+    const auto nominal_scores = scores(x), varied_scores = scores(varied);
+    auto sorted = nominal_scores;
+    std::sort(sorted.begin(), sorted.end());
+    const std::vector<double> edges{sorted[2], sorted[5], sorted[9]};
+    torchless_score score{"logits", 1, TORCHLESS_NUMBER, nullptr, 0};
+    torchless_histograms *histograms = nullptr;
+    auto make = [&](const double *from, size_t n_edges, int32_t flow) {
+        return torchless_histograms_new(from, n_edges, &score, flow, &histograms, &error);
+    };
+    refused(make(edges.data(), 1, 0), TORCHLESS_INPUT, error, "edges");
+    refused(make(edges.data(), 3, 2), TORCHLESS_INPUT, error, "2 does not say what happens");
+    refused(make(nullptr, 3, 0), TORCHLESS_NULL_POINTER, error, "`edges` has 3");
+    const torchless_fraction half{0, 0.5};
+    score.against = &half, score.n_against = 1;
+    refused(make(edges.data(), 3, 0), TORCHLESS_INPUT, error, "`against` goes with ratios");
+    score.against = nullptr, score.n_against = 0, score.transform = 4;
+    refused(make(edges.data(), 3, 0), TORCHLESS_INPUT, error, "4 is not a transform");
+    check(histograms == nullptr, "no histograms");
+    score.transform = TORCHLESS_NUMBER;
+    check(make(edges.data(), 3, 0) == TORCHLESS_OK, "histograms");
+    auto fill = [&](size_t first, size_t n, const char *of_weights, size_t n_weights) {
+        const auto inputs = ragged(x, first, n), changed = ragged(varied, first, n);
+        const torchless_variation nominal{nullptr, {nullptr, 0, inputs.data(), 2}, TORCHLESS_FLOAT64, weights.data() + first, n};
+        const torchless_variation variations[] = {
+            {"scale_up", {nullptr, 0, changed.data(), 1}, 0, nullptr, 0},
+            {of_weights, {nullptr, 0, nullptr, 0}, TORCHLESS_FLOAT64, other_weights.data() + first, n_weights}};
+        return torchless_histograms_fill(histograms, model, scratch, &nominal, variations, 2, "mask", 0, &error);
+    };
+    check(fill(0, n_first, "pileup_up", n_first) == TORCHLESS_OK, "the first jets");
+    refused(fill(n_first, n_jets - n_first, "pileup_up", 2), TORCHLESS_INPUT, error, "`pileup_up`");
+    refused(fill(n_first, n_jets - n_first, "pileup", n_jets - n_first), TORCHLESS_INPUT, error, "pileup");
+    refused(fill(n_first, n_jets - n_first, nullptr, n_jets - n_first), TORCHLESS_NULL_POINTER, error, "the name of a variation is NULL");
+    check(fill(n_first, n_jets - n_first, "pileup_up", n_jets - n_first) == TORCHLESS_OK, "the other jets");
+    auto compare = [&](const char *name, const Sums &expected) {
+        double values[2], variances[2], underflow[2], overflow[2];
+        torchless_status status = torchless_histogram(histograms, name, values, variances, 2, underflow, overflow, &error);
+        check(status == TORCHLESS_OK, "a histogram");
+        const std::vector<double> found{underflow[0], values[0], values[1], overflow[0]};
+        const std::vector<double> squares{underflow[1], variances[0], variances[1], overflow[1]};
+        check(found == expected.values && squares == expected.variances, name ? name : "nominal sums");
+        check(torchless_histogram(histograms, name, values, variances, 2, nullptr, nullptr, &error) == TORCHLESS_OK, "no flow");
+    };
+    compare(nullptr, Sums(edges, nominal_scores, weights));
+    compare("scale_up", Sums(edges, varied_scores, weights));
+    compare("pileup_up", Sums(edges, nominal_scores, other_weights));
+    double numbers[3];
+    auto read = [&](const char *name, double *values, size_t n_bins) {
+        return torchless_histogram(histograms, name, values, numbers, n_bins, nullptr, nullptr, &error);
+    };
+    refused(read("jes_up", numbers, 2), TORCHLESS_INPUT, error, "there is no variation `jes_up`");
+    refused(read(nullptr, numbers, 3), TORCHLESS_OUTPUT, error, "have 2 bins");
+    refused(read(nullptr, nullptr, 2), TORCHLESS_NULL_POINTER, error, "`values` has 2");
+    torchless_histograms_free(histograms);
+    torchless_histograms_free(nullptr);
+}
+
 int main(int argc, char **argv) {
     if (argc != 5) {
         return 2;
@@ -401,6 +518,7 @@ int main(int argc, char **argv) {
     check_busy(model, scratch, events);
     check_chain(model, scratch, events, argv[1]);
     check_gradients(model, scratch, jets);
+    check_histograms(model, scratch, jets);
     // Ragged, into our memory.
     std::vector<float> logits(3 * jets.n_jets + 1, -7.0f);
     auto output = logits_of_scratch();
