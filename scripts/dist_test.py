@@ -34,7 +34,7 @@ DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
 NUMPY_PLATFORMS = ["manylinux2014", "manylinux_2_17", "manylinux_2_27", "manylinux_2_28"]
 FIT = "import json, nextstat; print(json.dumps(nextstat.fit(nextstat.load_workspace('/trial/simple.json')).to_dict()))"
 # How the minimiser got there, and with what; not what it found.
-ABOUT_THE_RUN = {"edm", "projected_gradient", "n_iterations", "n_evaluations", "nextstat_version"}
+ABOUT_THE_RUN = {"edm", "projected_gradient", "n_iterations", "n_evaluations", "nextstat_version", "provenance"}
 
 
 # Programs for the administrator are not on every user's path.
