@@ -269,7 +269,7 @@ clean: ## remove what was built
 # Where Rust's standard libraries for the targets cannot be fetched: `DIST_FLAGS=--build-std`.
 DIST_FLAGS ?=
 
-dist: ## build the Linux wheels, the static command and the source distribution into dist/ (needs Rust's targets; tools from PyPI)
+dist: ## build the Linux wheels and the source distributions of the Python packages, and the static command into dist/ (needs Rust's targets; tools from PyPI)
 	$(PYTHON) scripts/dist.py $(DIST_FLAGS)
 
 dist-test: ## test what `make dist` built in bare Debian roots without Rust, on aarch64 under QEMU, and in an empty root

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Builds what users install without Rust: wheels for Linux, a static command, and the source
-distribution.
+"""Builds what users install without Rust: wheels for Linux and source distributions of the Python
+packages, and a static command.
 
-    dist.py [--out dist] [--only PART ...] [--build-std] [--tools FOLDER]
-    dist.py --notices-only TARGET     write only what a wheel for this target says of linked crates
+    dist.py [--out dist] [--only PART ...] [--package FOLDER ...] [--build-std] [--tools FOLDER]
+    dist.py --notices-only TARGET     write only what wheels for this target say of linked crates
 
 Writes wheels for manylinux2014 (glibc 2.17 and newer) on x86-64 and aarch64, a static x86-64 binary
-of the command with its licences, the source distribution, and SHA256SUMS into the output folder.
+of the command `nextstat` with its licences, the source distributions, and SHA256SUMS into the
+output folder.
 Zig links every target, so a cross compiler is not needed. The tools (scripts/dist_requirements.txt)
 are installed into a virtual environment of their own. Paths are remapped and times are those of
 the commit, so that two builds of one commit can agree to the byte; that has not been tested.
@@ -17,6 +18,7 @@ only.
 """
 
 import argparse
+import dataclasses
 import gzip
 import hashlib
 import io
@@ -31,14 +33,41 @@ import tarfile
 import venv
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PACKAGE = ROOT / "bindings/ns-py"
 REQUIREMENTS = ROOT / "scripts/dist_requirements.txt"
-# The wheel brings the notices of everything that is linked into it.
-NOTICES = PACKAGE / "python/nextstat/THIRD-PARTY.txt"
 OLDEST_GLIBC = (2, 17)
 STATIC = "x86_64-unknown-linux-musl"
 WHEELS = {"wheel-x86_64": "x86_64-unknown-linux-gnu", "wheel-aarch64": "aarch64-unknown-linux-gnu"}
 PARTS = [*WHEELS, "command", "sdist"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Distribution:
+    """A Python package: its folder in `bindings`, which is the name of its crate, its name where
+    it is installed from, and its import name."""
+
+    crate: str
+    name: str
+    module: str
+
+    @property
+    def folder(self):
+        return ROOT / "bindings" / self.crate
+
+    @property
+    def notices(self):
+        """Where its wheel has the notices of everything that is linked into it."""
+        return self.folder / "python" / self.module / "THIRD-PARTY.txt"
+
+    @property
+    def stem(self):
+        """How the names of its files begin."""
+        return self.name.replace("-", "_")
+
+
+DISTRIBUTIONS = {
+    "ns-py": Distribution("ns-py", "nextstat-rs", "nextstat"),
+    "torchless-py": Distribution("torchless-py", "torchless", "torchless"),
+}
 
 
 class Failure(Exception):
@@ -160,16 +189,20 @@ def text(file):
     return file.read_text("utf-8", errors="replace").replace("\r\n", "\n").strip()
 
 
-def build_wheel(target, out, programs, environment):
+def write_notices(package, target, environment):
+    package.notices.write_text(notices(package.crate, target, environment), "utf-8")
+
+
+def build_wheel(package, target, out, programs, environment):
     """Builds the wheel for `target` and checks that it needs no newer C library than it says."""
-    NOTICES.write_text(notices("ns-py", target, environment), "utf-8")
+    write_notices(package, target, environment)
     try:
         command = [programs / "maturin", "build", "--release", "--locked", "--zig", "--target", target]
-        run([*command, "--compatibility", "manylinux2014", "--manifest-path", PACKAGE / "Cargo.toml", "--out", out], environment)
+        run([*command, "--compatibility", "manylinux2014", "--manifest-path", package.folder / "Cargo.toml", "--out", out], environment)
     finally:
-        NOTICES.unlink()
+        package.notices.unlink()
     machine = target.partition("-")[0]
-    [wheel] = [path for path in out.glob(f"nextstat_rs-{version()}-*.whl") if path.stem.endswith(machine)]
+    [wheel] = [path for path in out.glob(f"{package.stem}-{version()}-*.whl") if path.stem.endswith(machine)]
     shown = output(programs / "auditwheel", "show", wheel)
     found = re.search(r'constrains the platform tag to\s+"manylinux_(\d+)_(\d+)_', shown) or re.search(r'"manylinux_(\d+)_(\d+)_', shown)
     if found is None or tuple(map(int, found.groups())) > OLDEST_GLIBC:
@@ -211,9 +244,8 @@ def pack(archive, folder, files, time):
         compressed.write(packed.getvalue())
 
 
-def build_sdist(out, programs, environment):
-    run([programs / "maturin", "sdist", "--manifest-path", PACKAGE / "Cargo.toml", "--out", out], environment)
-    return out / f"nextstat_rs-{version()}.tar.gz"
+def build_sdist(package, out, programs, environment):
+    run([programs / "maturin", "sdist", "--manifest-path", package.folder / "Cargo.toml", "--out", out], environment)
 
 
 def write_sums(out):
@@ -231,12 +263,14 @@ def build(arguments):
     environment = build_environment(programs, arguments.build_std)
     arguments.out.mkdir(parents=True, exist_ok=True)
     for part in arguments.only:
-        if part in WHEELS:
-            build_wheel(WHEELS[part], arguments.out, programs, environment)
-        elif part == "command":
+        if part == "command":
             build_command(arguments.out, programs, environment)
-        else:
-            build_sdist(arguments.out, programs, environment)
+            continue
+        for package in arguments.packages:
+            if part in WHEELS:
+                build_wheel(package, WHEELS[part], arguments.out, programs, environment)
+            else:
+                build_sdist(package, arguments.out, programs, environment)
     write_sums(arguments.out)
 
 
@@ -244,15 +278,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "dist", help="where the files are written")
     parser.add_argument("--only", action="append", choices=PARTS, help="what is built (default: everything)")
+    parser.add_argument("--package", action="append", choices=DISTRIBUTIONS, help="the Python packages that are built (default: every one)")
     parser.add_argument("--build-std", action="store_true", help="compile Rust's standard library from rust-src")
     parser.add_argument("--tools", type=pathlib.Path, help="the environment of the tools (default: dist-tools in the target folder)")
-    parser.add_argument("--notices-only", metavar="TARGET", help="write THIRD-PARTY.txt into the package, for a wheel that is built by other means")
+    parser.add_argument("--notices-only", metavar="TARGET", help="write THIRD-PARTY.txt into the packages, for wheels that are built by other means")
     arguments = parser.parse_args()
     arguments.only = arguments.only or PARTS
+    arguments.packages = [DISTRIBUTIONS[name] for name in arguments.package or DISTRIBUTIONS]
     arguments.out = arguments.out.absolute()
     try:
         if arguments.notices_only:
-            NOTICES.write_text(notices("ns-py", arguments.notices_only, os.environ), "utf-8")
+            for package in arguments.packages:
+                write_notices(package, arguments.notices_only, os.environ)
         else:
             build(arguments)
     except Failure as failure:

@@ -2,19 +2,22 @@
 """Tests what scripts/dist.py built where there is no Rust: bare Debian roots with another Python,
 and an empty root.
 
-    dist_test.py [--dist dist] [--only x86_64|aarch64|static ...] [--suite trixie] [--work FOLDER]
+    dist_test.py [--dist dist] [--only x86_64|aarch64|static ...] [--package FOLDER ...]
+                 [--suite trixie] [--work FOLDER]
 
 Each wheel is installed with pip into a root made of Debian's packages, without a network: NumPy is
-downloaded beforehand. There the command and Python fit examples/simple.json, and both must agree
-with the wheel for this machine, installed into a virtual environment, to 1e-9. A root of another
-processor runs under QEMU's user emulation. The static command runs in a root that has nothing but
-the command and the workspace. Prints the time from `pip install` to the first fit.
+downloaded beforehand. There nextstat fits examples/simple.json, by the command and from Python, and
+torchless computes a Particle Transformer of the tests; both must agree with the wheels for this
+machine, installed into virtual environments, to 1e-9. A wheel must have its licences. A root of
+another processor runs under QEMU's user emulation. The static command runs in a root that has
+nothing but the command and the workspace. Prints the time from `pip install` to the first answer.
 
 Needs root (for chroot) and debootstrap; what cannot run is skipped with its reason. Standard
 library only.
 """
 
 import argparse
+import dataclasses
 import json
 import math
 import os
@@ -25,20 +28,62 @@ import subprocess
 import sys
 import tarfile
 import time
+import zipfile
+
+from dist import DISTRIBUTIONS, Distribution
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples/simple.json"
+ENCODERS = ROOT / "torchless/tests/encoders"
 TOLERANCE = 1e-9
 DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
 # Older than what NumPy's newest wheels ask for is not offered for recent Pythons.
 NUMPY_PLATFORMS = ["manylinux2014", "manylinux_2_17", "manylinux_2_27", "manylinux_2_28"]
-FIT = "import json, nextstat; print(json.dumps(nextstat.fit(nextstat.load_workspace('/trial/simple.json')).to_dict()))"
+FIT = """
+import json, sys, nextstat
+print(json.dumps(nextstat.fit(nextstat.load_workspace(sys.argv[1] + "/simple.json")).to_dict()))
+"""
+# Outputs of twelve jets, and their gradients.
+ENCODE = """
+import json, sys, numpy, torchless
+model = torchless.Encoder(sys.argv[1] + "/part.onnx")
+jets = dict(numpy.load(sys.argv[1] + "/part.npz"))
+reference = jets.pop("logits")
+found = model.gradients(jets, column=1, mask="mask")
+assert abs(found.outputs["logits"] - reference).max() < 5e-6
+print(json.dumps({name: values.tolist() for name, values in {**found.outputs, **found.inputs}.items()}))
+"""
 # How the minimiser got there, and with what; not what it found.
 ABOUT_THE_RUN = {"edm", "projected_gradient", "n_iterations", "n_evaluations", "nextstat_version", "provenance"}
 
 
 # Programs for the administrator are not on every user's path.
 SEARCHED = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """What an installed wheel has to compute: from `files`, which are in the folder that is the
+    argument of `program`, and by a command, the last word of which is a file."""
+
+    package: Distribution
+    files: tuple[pathlib.Path, ...]
+    program: str
+    command: tuple[str, ...] = ()
+
+    def commands(self, programs, folder):
+        """Returns the command, if there is one, and the program, for an environment's folder of
+        programs."""
+        if self.command:
+            name, *options, file = self.command
+            yield "the command", [f"{programs}/python3", f"{programs}/{name}", *options, f"{folder}/{file}"]
+        yield "Python", [f"{programs}/python3", "-c", self.program, folder]
+
+
+TRIALS = {
+    "ns-py": Trial(DISTRIBUTIONS["ns-py"], (EXAMPLE,), FIT, ("nextstat", "fit", "--quiet", EXAMPLE.name)),
+    "torchless-py": Trial(DISTRIBUTIONS["torchless-py"], (ENCODERS / "part.onnx", ENCODERS / "part.npz"), ENCODE),
+}
 
 
 class Skipped(Exception):
@@ -75,8 +120,8 @@ def differences(found, wanted, place=""):
         yield f"{place} is {found!r}, not {wanted!r}"
 
 
-def compare(text, wanted, who):
-    if different := list(differences(json.loads(text), wanted)):
+def compare(found, wanted, who):
+    if different := list(differences(found, wanted)):
         raise Failed(f"{who}: {'; '.join(different[:5])}")
 
 
@@ -87,13 +132,35 @@ def newest(dist, pattern, what):
     return found[-1]
 
 
-def reference(dist, work):
-    """Returns the fit of the example by the wheel for this machine, in an environment of this
-    Python."""
-    newest(dist, f"nextstat_rs-*_{platform.machine()}.whl", f"wheel for {platform.machine()}")
-    environment = work / "reference"
-    run([sys.executable, ROOT / "scripts/test_wheel.py", dist, "--venv", environment, "--extras", "", "--no-tests"])
-    return json.loads(run([environment / "bin/nextstat", "fit", EXAMPLE, "--quiet"]))
+def check_licences(wheel, package):
+    """Fails where a wheel lacks its own licences, or the notices of what is linked into it."""
+    wanted = {package.notices.name, "LICENSE-MIT", "LICENSE-APACHE"}
+    absent = wanted - {pathlib.PurePosixPath(name).name for name in zipfile.ZipFile(wheel).namelist()}
+    if absent:
+        raise Failed(f"{wheel.name} has no {', '.join(sorted(absent))}")
+
+
+def wheel_of(package, dist, machine):
+    return newest(dist, f"{package.stem}-*_{machine}.whl", f"wheel of {package.name} for {machine}")
+
+
+def reference(trial, dist, work):
+    """Returns what the wheel for this machine computes first, in an environment of this Python."""
+    wheel_of(trial.package, dist, platform.machine())
+    environment = work / f"reference-{trial.package.crate}"
+    install = [sys.executable, ROOT / "scripts/test_wheel.py", dist, "--venv", environment, "--extras", "", "--no-tests"]
+    run([*install, "--package", trial.package.folder])
+    folder = work / f"trial-{trial.package.crate}"
+    copy_files(trial, folder)
+    _, command = next(trial.commands(environment / "bin", folder))
+    return json.loads(run(command))
+
+
+def copy_files(trial, folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for file in trial.files:
+        shutil.copy(file, folder)
 
 
 def emulator(machine):
@@ -179,34 +246,33 @@ def download_numpy(folder, python, machine):
             raise Skipped(f"NumPy could not be downloaded: {failure}") from failure
 
 
-def test_wheel(machine, arguments, wanted):
-    """Installs the wheel for `machine` in a bare root and fits there, by the command and from
-    Python."""
-    wheel = newest(arguments.dist, f"nextstat_rs-*_{machine}.whl", f"wheel for {machine}")
+def test_wheel(machine, trial, arguments, wanted):
+    """Installs the wheel for `machine` in a bare root, and computes there what it has to."""
+    wheel = wheel_of(trial.package, arguments.dist, machine)
+    check_licences(wheel, trial.package)
     root = BareRoot(arguments.work / f"root-{arguments.suite}-{machine}", machine, arguments.suite)
     python = root.python_version()
     wheels = arguments.work / f"wheels-{python}-{machine}"
     download_numpy(wheels, python, machine)
-    for name in ("venv", "wheels", "trial"):
+    for name in ("venv", "wheels"):
         shutil.rmtree(root.folder / name, ignore_errors=True)
     shutil.copytree(wheels, root.folder / "wheels")
     shutil.copy(wheel, root.folder / "wheels")
-    (root.folder / "trial").mkdir()
-    shutil.copy(EXAMPLE, root.folder / "trial/simple.json")
+    copy_files(trial, root.folder / "trial")
     # The environment's own pip would be a second installation by emulated programs; the wheel of
     # pip runs as it is.
     root.run("/usr/bin/python3", "-m", "venv", "--without-pip", "/venv")
     [pip] = (root.folder / "usr/share/python-wheels").glob("pip-*.whl")
     install = [f"/usr/share/python-wheels/{pip.name}/pip", "install", "--no-index", "--find-links", "/wheels", "--no-compile"]
-    start = time.monotonic()
-    root.run("/venv/bin/python3", *install, "nextstat-rs")
-    fitted = root.run("/venv/bin/python3", "/venv/bin/nextstat", "fit", "/trial/simple.json", "--quiet")
-    seconds = time.monotonic() - start
-    compare(fitted, wanted, "the command")
-    fitted_in_python = json.loads(root.run("/venv/bin/python3", "-c", FIT))
-    compare(json.dumps(fitted_in_python), {key: wanted[key] for key in wanted.keys() & fitted_in_python.keys()}, "Python")
+    start, seconds = time.monotonic(), None
+    root.run("/venv/bin/python3", *install, trial.package.name)
+    for who, command in trial.commands("/venv/bin", "/trial"):
+        found = json.loads(root.run(*command))
+        seconds = seconds or time.monotonic() - start
+        is_part = trial.command and who == "Python"  # of what the command says
+        compare(found, {key: wanted[key] for key in wanted.keys() & found.keys()} if is_part else wanted, who)
     how = "emulated by QEMU" if root.prefix else "on this processor"
-    return f"Debian {arguments.suite}, Python {python}, {how}: {seconds:.1f} s from `pip install` to the first fit"
+    return f"Debian {arguments.suite}, Python {python}, {how}: {seconds:.1f} s from `pip install` to the first answer"
 
 
 def test_static(arguments, wanted):
@@ -224,14 +290,23 @@ def test_static(arguments, wanted):
     start = time.monotonic()
     fitted = run([program, scratch, "/nextstat", "fit", "/simple.json", "--quiet"], env={})
     seconds = time.monotonic() - start
-    compare(fitted, wanted, "the static command")
+    compare(json.loads(fitted), wanted, "the static command")
     return f"{packed.size / 1e6:.1f} MB in an empty root: {seconds:.3f} s for the fit"
+
+
+def tests(arguments):
+    """Yields what is tested, and the package that it belongs to."""
+    for name in arguments.only or [*DEBIAN, "static"]:
+        for package in arguments.package or TRIALS:
+            if name != "static" or package == "ns-py":
+                yield name, package
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dist", type=pathlib.Path, default=ROOT / "dist", help="what scripts/dist.py wrote")
     parser.add_argument("--only", action="append", choices=[*DEBIAN, "static"], help="what is tested (default: everything)")
+    parser.add_argument("--package", action="append", choices=TRIALS, help="the wheels that are tested (default: every one)")
     parser.add_argument("--suite", default="trixie", help="the Debian release of the bare roots")
     parser.add_argument("--work", type=pathlib.Path, help="where roots are kept (default: dist-test in the target folder)")
     arguments = parser.parse_args()
@@ -239,18 +314,19 @@ def main():
     arguments.work = (arguments.work or pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "dist-test").absolute()
     arguments.work.mkdir(parents=True, exist_ok=True)
     counts = {"passed": 0, "failed": 0, "skipped": 0}
-    wanted = None
-    for name in arguments.only or [*DEBIAN, "static"]:
+    wanted = {}
+    for name, of in tests(arguments):
+        trial = TRIALS[of]
         try:
-            wanted = wanted or reference(arguments.dist, arguments.work)
-            said = test_static(arguments, wanted) if name == "static" else test_wheel(name, arguments, wanted)
+            wanted[of] = wanted.get(of) or reference(trial, arguments.dist, arguments.work)
+            said = test_static(arguments, wanted[of]) if name == "static" else test_wheel(name, trial, arguments, wanted[of])
             state = "passed"
         except Skipped as skipped:
             said, state = skipped, "skipped"
         except Failed as failed:
             said, state = failed, "failed"
         counts[state] += 1
-        print(f"{name}: {state}: {said}", flush=True)
+        print(f"{name}, {trial.package.name}: {state}: {said}", flush=True)
     print(", ".join(f"{count} {state}" for state, count in counts.items()))
     return 1 if counts["failed"] else 0
 

@@ -14,11 +14,13 @@ def _found(pattern, name):
 def test_the_version_of_the_workspace_is_the_one_source():
     assert _found(r"^version: (.+)$", "CITATION.cff") == [VERSION]
     assert _found(r'^  version: "(.+)"$', "recipe/recipe.yaml") == [VERSION]
-    assert _found(r'^dynamic = \["version"\]$', "bindings/ns-py/pyproject.toml")
-    assert not _found(r"^version\b", "bindings/ns-py/pyproject.toml")
-    for manifest in [*ROOT.glob("crates/*/Cargo.toml"), ROOT / "bindings/ns-py/Cargo.toml"]:
+    for package in ("bindings/ns-py", "bindings/torchless-py"):
+        assert _found(r'^dynamic = \["version"\]$', f"{package}/pyproject.toml")
+        assert not _found(r"^version\b", f"{package}/pyproject.toml")
+    for manifest in [*ROOT.glob("crates/*/Cargo.toml"), *ROOT.glob("bindings/*/Cargo.toml"), ROOT / "torchless/Cargo.toml"]:
         assert _found(r"^version\.workspace = true$", manifest.relative_to(ROOT)), manifest
-    own = {path.parent.name for path in ROOT.glob("crates/*/Cargo.toml")} | {"ns-py", "ns-benches"}
+    folders = [path.parent.name for kind in ("crates", "bindings") for path in ROOT.glob(f"{kind}/*/Cargo.toml")]
+    own = {*folders, "ns-benches", "torchless"}
     locked = dict(_found(r'^name = "(.+)"\nversion = "(.+)"$', "Cargo.lock"))
     assert {locked[name] for name in own} == {VERSION}
 
