@@ -18,6 +18,7 @@ mod properties;
 mod random_model;
 mod reference;
 mod rounded;
+mod sharing;
 mod support;
 mod templates;
 mod text;

@@ -11,7 +11,7 @@ use torchless::{Error, HistogramProblem, Threads};
 use super::models::folder;
 
 /// Sentences of `text17.onnx`: words one after another, and weights over many powers of ten.
-struct Sentences {
+pub(super) struct Sentences {
     offsets: Vec<i64>,
     words: Vec<i64>,
     /// Other words, and sentences without their last word.
@@ -25,7 +25,7 @@ struct Sentences {
 const EDGES: [f64; 5] = [-0.27, -0.22, -0.17, -0.12, -0.02];
 
 impl Sentences {
-    fn new(n_events: usize) -> Sentences {
+    pub(super) fn new(n_events: usize) -> Sentences {
         let mut state = 1_u64;
         let mut random = |below: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -75,17 +75,35 @@ fn ratio() -> Score {
 
 /// How events are divided: threads, events of a chunk, events at once, and events of a call.
 #[derive(Debug, Clone, Copy)]
-struct Division {
-    threads: usize,
-    chunk_size: usize,
-    events_at_once: usize,
-    call: usize,
+pub(super) struct Division {
+    pub(super) threads: usize,
+    pub(super) chunk_size: usize,
+    pub(super) events_at_once: usize,
+    pub(super) call: usize,
+}
+
+/// What computes scores.
+pub(super) struct Scorer {
+    model: Encoder,
+    threads: Threads,
+    pool: ScratchPool,
+}
+
+impl Scorer {
+    pub(super) fn new(threads: usize) -> Scorer {
+        Scorer { model: model(), threads: Threads::new(threads), pool: ScratchPool::new() }
+    }
 }
 
 /// Fills the nominal histogram and those of four variations.
 fn filled(sentences: &Sentences, flow: Flow, division: Division) -> Vec<ScoreHistogram> {
-    let Division { threads, chunk_size, events_at_once, call } = division;
-    let (model, threads, pool) = (model(), Threads::new(threads), ScratchPool::new());
+    filled_by(&Scorer::new(division.threads), sentences, flow, division)
+}
+
+/// Fills them with scores of a model that others may use.
+pub(super) fn filled_by(scorer: &Scorer, sentences: &Sentences, flow: Flow, division: Division) -> Vec<ScoreHistogram> {
+    let Division { chunk_size, events_at_once, call, .. } = division;
+    let Scorer { model, threads, pool } = scorer;
     let mut histograms = ScoreHistograms::new(&EDGES, ratio(), flow).expect("edges");
     let [words, replaced, shorter] = [&sentences.words, &sentences.replaced, &sentences.shorter_words];
     let [words, replaced, shorter] = [column(words), column(replaced), column(shorter)];
@@ -106,7 +124,7 @@ fn filled(sentences: &Sentences, flow: Flow, division: Division) -> Vec<ScoreHis
         let inputs = EncoderEvents { dense: &[], ragged: &nominal };
         let weights = Some(EventWeights::F64(&sentences.weights[start..end]));
         let events = WeightedEvents { inputs, weights, variations: &variations };
-        histograms.fill(&model, &threads, &pool, &events, &options(chunk_size, events_at_once)).expect("histograms");
+        histograms.fill(model, threads, pool, &events, &options(chunk_size, events_at_once)).expect("histograms");
         start = end;
     }
     assert_eq!(histograms.names(), ["words", "weights", "shorter", "nominal again"]);
@@ -117,7 +135,7 @@ fn filled(sentences: &Sentences, flow: Flow, division: Division) -> Vec<ScoreHis
 const WHOLE: Division = Division { threads: 1, chunk_size: usize::MAX, events_at_once: 16, call: usize::MAX };
 
 /// Returns the bits of all numbers.
-fn bits(histograms: &[ScoreHistogram]) -> Vec<u64> {
+pub(super) fn bits(histograms: &[ScoreHistogram]) -> Vec<u64> {
     let numbers = |one: &ScoreHistogram| [&one.values, &one.variances, &one.underflow[..], &one.overflow].concat();
     histograms.iter().flat_map(numbers).map(f64::to_bits).collect()
 }

@@ -10,4 +10,5 @@ mod node_tests;
 mod npz;
 mod ragged;
 mod refusals;
+mod sharing;
 mod storage;

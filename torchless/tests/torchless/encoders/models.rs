@@ -154,19 +154,6 @@ fn bits_do_not_depend_on_batch_order_padding_or_threads() {
 }
 
 #[test]
-fn sixteen_threads_share_one_model() {
-    let case = Case::of("part");
-    let model = case.open(EncoderPrecision::Single);
-    let expected = run(&model, &case.inputs);
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..16).map(|_| scope.spawn(|| run(&model, &case.inputs))).collect();
-        for thread in threads {
-            assert_eq!(thread.join().expect("no panic"), expected);
-        }
-    });
-}
-
-#[test]
 fn one_scratch_serves_several_models_and_shapes() {
     let mut scratch = EncoderScratch::new();
     let cases = MODELS.map(Case::of);
