@@ -41,7 +41,7 @@ HEPDATA_VALIDATE ?= $(abspath $(HEPDATA_VENV))/bin/hepdata-validate
 # Options of scripts/prose.py in `make check`, such as `--only docs`.
 PROSE ?=
 
-.PHONY: help run build c-library py test test-rust test-python test-torchless-py test-torch test-cluster bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page json-page docs figures compat compat-gradients ptx kernels-check kernels-sanitize kernels-ptx kernels-opencl kernels-mutate kernels-fused test-arm fuzz web web-report web-app web-packages web-serve test-web clean check-rust check-text check-python build-tests
+.PHONY: help run build c-library py test test-rust test-python test-torchless-py test-torch test-cluster bench-python check format bench bench-scaling bench-peers bench-gpu bench-transformers families mistakes peers validate cli-page json-page docs figures compat compat-gradients ptx kernels-check kernels-sanitize kernels-ptx kernels-opencl kernels-mutate kernels-fused test-arm torchless-sanitize fuzz web web-report web-app web-packages web-serve test-web clean check-rust check-text check-python build-tests
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -148,6 +148,7 @@ check-text:
 	$(PYTHON) scripts/prose_test.py
 	$(PYTHON) scripts/prose.py $(PROSE)
 	$(PYTHON) scripts/torchless_mutate.py --check
+	$(PYTHON) scripts/torchless_sanitize.py --check
 	@if [ -d web/node_modules ] && command -v npm >/dev/null; then cd web && npm run --silent check; \
 	else echo "warning: skipped: whether crates/ns-report/assets is what web/ gives (cd web && npm ci installs what this needs)"; fi
 
@@ -253,6 +254,9 @@ test-arm: ## run the tests of torchless and of fits on aarch64, under emulation,
 
 mistakes: ## make the classic mistakes of inference, of its fast mode and of encoders in a copy of torchless and show that its tests catch them (five minutes)
 	$(PYTHON) scripts/torchless_mutate.py
+
+torchless-sanitize: ## share models of torchless among sixteen threads under ThreadSanitizer, and plant races that it has to see (needs rust-src; takes a core for a quarter of an hour)
+	$(PYTHON) scripts/torchless_sanitize.py
 
 families: ## compare torchless with transformers and llama.cpp on random models of every family (after `make peers`)
 	$(CARGO) build --release --locked --package torchless

@@ -177,17 +177,18 @@ FILES = sorted({mistake.file for mistake in ALL})
 
 
 class Tree:
-    """A copy of the working tree with every mistake in it, to be chosen, and its tests."""
+    """A copy of the working tree, of a `name` of its own, with every mistake in it, to be chosen,
+    and its tests."""
 
-    def __init__(self):
+    def __init__(self, name="mistakes", mistakes=ALL, switch=SWITCH):
         target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).absolute()
-        self.folder = target / "mistakes"
+        self.folder = target / name
         self.environment = {**os.environ, "CARGO_TARGET_DIR": str(target), "RUST_BACKTRACE": "0", "TORCHLESS_DATA": str(self.folder / "absent")}
         copy_the_tree(self.folder)
-        self.replace("Cargo.toml", lambda text: re.sub(r'^version = "([^"]+)"$', r'version = "\1-mistakes"', text, count=1, flags=re.MULTILINE))
-        self.replace(f"{SOURCES}/lib.rs", lambda text: text + SWITCH)
-        for file in FILES:
-            self.replace(f"{SOURCES}/{file}", lambda text, file=file: planted(text, file))
+        self.replace("Cargo.toml", lambda text: re.sub(r'^version = "([^"]+)"$', rf'version = "\1-{name}"', text, count=1, flags=re.MULTILINE))
+        self.replace(f"{SOURCES}/lib.rs", lambda text: text + switch)
+        for file in {mistake.file for mistake in mistakes}:
+            self.replace(f"{SOURCES}/{file}", lambda text, file=file: planted(text, file, mistakes))
 
     def replace(self, name, change):
         """Writes only what differs, so that it is not built again."""
@@ -207,9 +208,9 @@ class Tree:
         return "" if done.returncode == 0 else failed[0] if failed else "the process died"
 
 
-def planted(text: str, file: str) -> str:
+def planted(text: str, file: str, mistakes=ALL) -> str:
     """Returns the source `file` with its mistakes."""
-    for mistake in ALL:
+    for mistake in mistakes:
         if mistake.file == file:
             if text.count(mistake.old) != 1:
                 raise SystemExit(f"`{mistake.what}`: its text is in {file} {text.count(mistake.old)} times")
