@@ -154,6 +154,8 @@ ENCODER = (
     Mutant("elements are picked as if they were side by side", "views.h", "slice_of(named, layout->size) * layout->distance;", "slice_of(named, layout->size);"),
     Mutant("tuples of one index", "views.h", "axis < layout->width; ++axis", "axis < 1u; ++axis"),
     Mutant("triangles without their diagonal", "views.h", "right >= diagonal : right <= diagonal", "right > diagonal : right < diagonal"),
+    Mutant("a stack of matrices has one triangle", "views.h", "at / layout->columns % layout->rows;", "at / layout->columns;"),
+    Mutant("running sums of a stack overlap", "views.h", "(line / layout->inner * layout->length + along) * layout->inner + line % layout->inner", "line / layout->inner * layout->length + along * layout->inner + line % layout->inner"),
     Mutant("running sums are never reversed", "views.h", "layout->is_reversed != 0u ? layout->length - 1u - step : step", "step"),
     Mutant("running sums of pairs have their element", "kernels.h", "const Wide number = layout->is_exclusive != 0u ? sum : next;", "const Wide number = next;"),
     Mutant("pairs of integers without their last digits", "kernels.h", "real(x - lower), real(lower)", "real(x), R(0.0)"),

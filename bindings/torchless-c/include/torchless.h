@@ -2,8 +2,8 @@
  * torchless_c.
  *
  * A model is immutable, and any number of threads may share it. A scratch is the memory of one
- * thread. Nothing else is shared: there is no global state but the verdicts on devices, which are
- * tested once in a process, and no function keeps a pointer that it was given, except where its
+ * thread. Nothing else is shared that a caller sees: the verdicts on devices, which are tested once
+ * in a process, and OpenCL's compiled programs on disk are kept. No function keeps a pointer that it was given, except where its
  * comment says so.
  *
  * Functions that can fail return a `torchless_status`, TORCHLESS_OK or the kind of the error, and
@@ -344,7 +344,7 @@ torchless_status torchless_histograms_fill(
  * `underflow` (2), those from the last one on to `overflow` (2); each may be NULL.
  *
  * Errors: TORCHLESS_INPUT for an unknown variation, TORCHLESS_OUTPUT for another number of bins,
- * TORCHLESS_BUSY if another thread fills the histograms. */
+ * TORCHLESS_BUSY if another thread fills or reads the histograms. */
 torchless_status torchless_histogram(
     torchless_histograms *histograms, const char *variation, double *values, double *variances, size_t n_bins,
     double *underflow, double *overflow, torchless_error **error);

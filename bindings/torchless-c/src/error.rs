@@ -119,13 +119,16 @@ impl Failure {
         }
     }
 
-    /// Returns the message, with the reasons of the reasons.
+    /// Returns the message, with those reasons of the reasons that it does not have.
     fn message(&self) -> String {
         let mut message = self.to_string();
         let mut source = std::error::Error::source(self);
         while let Some(error) = source {
-            message.push_str(": ");
-            message.push_str(&error.to_string());
+            let reason = error.to_string();
+            if !message.ends_with(&reason) {
+                message.push_str(": ");
+                message.push_str(&reason);
+            }
             source = error.source();
         }
         message

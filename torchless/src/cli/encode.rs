@@ -27,6 +27,11 @@ pub(super) fn run(args: &EncodeArgs) -> Result<(), CliError> {
     }
     for path in [&args.output].into_iter().chain(&args.gradients) {
         check_output(path)?;
+        for read in [&args.model, &args.inputs] {
+            if is_same_file(path, read) {
+                return Err(CliError::Overwrites { path: path.clone() });
+            }
+        }
     }
     let precision = if args.double { EncoderPrecision::Double } else { EncoderPrecision::Single };
     let (weights, device) = (args.weights.0, args.device.0);
@@ -122,6 +127,35 @@ fn check_output(path: &Path) -> Result<(), CliError> {
     }
 }
 
+/// Returns whether two paths lead to one file.
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}
+
+/// Writes a file beside its place, and moves it there when it is whole: after a failure the place
+/// has what it had. What is not a file, such as a pipe, is written as it is.
+fn write_whole(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<(), CliError> {
+    let failed = |source: io::Error| CliError::Output { path: path.to_owned(), source };
+    let place = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let fill = |to: &Path| {
+        let mut out = BufWriter::new(File::create(to)?);
+        write(&mut out)?;
+        out.flush()
+    };
+    let name = place.file_name().filter(|_| place.is_file() || !place.exists());
+    let Some(name) = name else { return fill(&place).map_err(failed) };
+    let mut partial = std::ffi::OsString::from(".");
+    partial.push(name);
+    partial.push(format!(".{}.partial", std::process::id()));
+    let partial = place.with_file_name(partial);
+    let done = fill(&partial).and_then(|()| std::fs::rename(&partial, &place));
+    if done.is_err() {
+        // What failed is reported; a part that cannot be removed is not worth another error.
+        let _ = std::fs::remove_file(&partial);
+    }
+    done.map_err(failed)
+}
+
 /// Refuses a mask without a particle in any event of the file.
 fn check_mask(args: &EncodeArgs, mask: &Array) -> Result<(), CliError> {
     let is_empty = match &mask.numbers {
@@ -194,7 +228,6 @@ fn ragged_columns<'a>(
 }
 
 fn write(path: &Path, outputs: Vec<EncoderOutput>) -> Result<(), CliError> {
-    let failed = |source: io::Error| CliError::Output { path: path.to_owned(), source };
     let array = |output: EncoderOutput| {
         let numbers = match output.values {
             OutputValues::F32(values) => Numbers::F32(values),
@@ -204,25 +237,19 @@ fn write(path: &Path, outputs: Vec<EncoderOutput>) -> Result<(), CliError> {
         (output.name, Array { shape: output.shape, numbers })
     };
     let arrays: Vec<(String, Array)> = outputs.into_iter().map(array).collect();
-    let mut out = BufWriter::new(File::create(path).map_err(failed)?);
-    match &arrays[..] {
-        [(_, only)] if !is_archive(path) => npy::write(&mut out, only).map_err(failed)?,
-        arrays => npy::write_archive(&mut out, arrays).map_err(failed)?,
-    }
-    out.flush().map_err(failed)
+    write_whole(path, |out| match &arrays[..] {
+        [(_, only)] if !is_archive(path) => npy::write(out, only),
+        arrays => npy::write_archive(out, arrays),
+    })
 }
 
 /// Writes gradients by the names of their inputs.
 fn write_gradients(path: &Path, gradients: Vec<InputGradient>) -> Result<(), CliError> {
-    let failed = |source: io::Error| CliError::Output { path: path.to_owned(), source };
     let array = |InputGradient { name, shape, values }| (name, Array { shape, numbers: Numbers::F64(values) });
     let arrays: Vec<(String, Array)> = gradients.into_iter().map(array).collect();
-    let mut out = BufWriter::new(File::create(path).map_err(failed)?);
-    npy::write_archive(&mut out, &arrays).map_err(failed)?;
-    out.flush().map_err(failed)
+    write_whole(path, |out| npy::write_archive(out, &arrays))
 }
 
-/// Says what an encoder is.
 /// Describes what is to compute a model, and what the model takes of a device's memory. A model
 /// that fits is put there, so that a step without a kernel is refused.
 fn with_device(model: Encoder, preference: BackendPreference) -> Result<(Encoder, serde_json::Value), CliError> {
@@ -232,17 +259,22 @@ fn with_device(model: Encoder, preference: BackendPreference) -> Result<(Encoder
     };
     let (weights, available) = (model.weight_bytes() as u64, device.memory().map_err(Error::from)?.free);
     let fits = weights <= available;
-    let answer = json!({
+    let mut answer = json!({
         "name": device.backend().name(),
         "model": device.properties().name,
         "precision": device.precision().to_string(),
-        "computes": "every step",
         "memory": { "weights": weights, "available": available },
         "fits": fits,
     });
-    Ok((if fits { model.on_device(&device)? } else { model }, answer))
+    if !fits {
+        return Ok((model, answer));
+    }
+    let model = model.on_device(&device)?;
+    answer["computes"] = "every step".into();
+    Ok((model, answer))
 }
 
+/// Prints what an encoder takes and gives, and what is to compute it.
 pub(super) fn info(path: &Path, preference: BackendPreference, as_json: bool) -> Result<(), CliError> {
     let (model, device) = with_device(Encoder::open(path)?, preference)?;
     let describe = |ports: Vec<EncoderPort>| -> Vec<String> {

@@ -56,6 +56,8 @@ enum CliError {
     OneOutput { path: PathBuf, n_outputs: usize },
     #[error("outputs and gradients cannot both be written to `{path}`", path = .path.display())]
     SameFile { path: PathBuf },
+    #[error("`{path}` would be overwritten, and it is read", path = .path.display())]
+    Overwrites { path: PathBuf },
     #[error("`{0}` is not a valid size")]
     Size(String),
 }
@@ -69,6 +71,7 @@ impl CliError {
                 Some("arrays have the names of the model's inputs; `torchless info` lists them")
             }
             CliError::SameFile { .. } => Some("give `--output` and `--gradients` different names"),
+            CliError::Overwrites { .. } => Some("give what is written another name"),
             CliError::NoParticles { .. } => Some("the mask is 1 for particles, and 0 for padding"),
             CliError::OneOutput { .. } => Some("name an archive, as out.npz"),
             CliError::NoPrompts { .. } => Some("name the folder whose reference.json has them with --prompts DIR"),

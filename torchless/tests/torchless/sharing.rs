@@ -1,6 +1,6 @@
 //! Decoders that share weights and threads: each of sixteen gives the bits of one that is alone.
 //!
-//! `make sanitize-threads` runs these tests, and those of encoders, under ThreadSanitizer.
+//! `make torchless-sanitize` runs these tests, and those of encoders, under ThreadSanitizer.
 
 use std::fmt::Debug;
 use std::path::Path;

@@ -66,15 +66,18 @@ fn bad_indices() -> Vec<Case> {
     cases
 }
 
-/// Results that miss 32 bits by one.
+/// Returns steps whose results exceed 32 bits, by one where that is possible.
 fn large_integers() -> Vec<Case> {
     let (most, least) = (i64::from(i32::MAX), i64::from(i32::MIN));
     let of = |what: &str, kernel: Kernel, args: &[i64]| {
         let args: Vec<_> = args.iter().map(|&value| (Data::Int(vec![1, value]), View::contiguous(&[2]))).collect();
         Case::new(what, kernel, &args, &[2], Class::Int)
     };
-    let running = Running { is_exclusive: false, is_reversed: false };
-    vec![
+    let sum = |running: Running| {
+        let args = [(Data::Int(vec![1, most, 5]), View::contiguous(&[3]))];
+        Case::new("CumSum", Kernel::CumSum { length: 3, inner: 1, running }, &args, &[3], Class::Int)
+    };
+    let mut cases = vec![
         of("Add", Kernel::Binary(Binary::Add), &[most, 1]),
         of("Add below", Kernel::Binary(Binary::Add), &[least, -1]),
         of("Sub", Kernel::Binary(Binary::Sub), &[least, 1]),
@@ -83,9 +86,18 @@ fn large_integers() -> Vec<Case> {
         of("Div", Kernel::Binary(Binary::Div), &[least, -1]),
         of("Pow", Kernel::Binary(Binary::Pow), &[2, 31]),
         of("Abs", Kernel::Unary(Unary::Abs), &[least]),
-        of("CumSum", Kernel::CumSum { length: 2, inner: 1, running }, &[most]),
-    ]
+    ];
+    cases.extend(DIRECTIONS.map(sum));
+    cases
 }
+
+/// Every kind of running sum.
+const DIRECTIONS: [Running; 4] = [
+    Running { is_exclusive: false, is_reversed: false },
+    Running { is_exclusive: true, is_reversed: false },
+    Running { is_exclusive: false, is_reversed: true },
+    Running { is_exclusive: true, is_reversed: true },
+];
 
 /// Steps in double precision, which are pairs on the device; differences of numbers that are nearly
 /// equal show whether they have the second part.
@@ -221,6 +233,12 @@ fn wide(data: &Data) -> Vec<f64> {
 /// The rows and columns of most cases: longer than a tile and than the lanes of a row.
 const SHAPE: [usize; 2] = [19, 70];
 const LENGTH: usize = SHAPE[0] * SHAPE[1];
+/// As many numbers in three axes, and how they lie with the first axis innermost.
+const STACK: [usize; 3] = [7, 19, 10];
+
+fn stack() -> View {
+    View { shape: STACK.to_vec(), strides: vec![1, STACK[0] as isize, (STACK[0] * STACK[1]) as isize], offset: 0 }
+}
 
 fn reals(seed: u32) -> Data {
     Data::F32(numbers(LENGTH, seed).into_iter().map(|number| 4.0 * number).collect())
@@ -389,6 +407,16 @@ fn named_elements() -> Vec<Case> {
             let kernel = Kernel::GatherNd { shape: SHAPE.to_vec(), inner };
             cases.push(Case::new(&format!("GatherND, {class:?}"), kernel, &args, &shape, class));
         }
+        let shape = [5, 13, 8];
+        let args = [
+            (values.clone(), View::contiguous(&STACK)),
+            (within(59, STACK[1], shape.iter().product()), View::contiguous(&shape)),
+        ];
+        let what = format!("GatherElements of a stack, {class:?}");
+        cases.push(Case::new(&what, Kernel::GatherElements { axis: 1 }, &args, &shape, class));
+        let args = [(values, View::contiguous(&STACK)), (within(60, STACK[0], 26), View::contiguous(&[13, 2]))];
+        let kernel = Kernel::GatherNd { shape: STACK.to_vec(), inner: STACK[2] };
+        cases.push(Case::new(&format!("GatherND of a stack, {class:?}"), kernel, &args, &[13, STACK[2]], class));
     }
     cases
 }
@@ -396,17 +424,29 @@ fn named_elements() -> Vec<Case> {
 fn triangles_and_running_sums() -> Vec<Case> {
     let ([_, backwards], [rows, columns], mut cases) = (views(), SHAPE, Vec::new());
     for (values, class) in of_every_class(58) {
-        let args = [(values, backwards.clone())];
-        for (is_upper, diagonal) in [(true, 3), (false, -2), (false, i64::MAX), (true, i64::MIN)] {
-            let kernel = Kernel::Trilu { is_upper, diagonal };
-            cases.push(Case::new(&format!("Trilu, {class:?}"), kernel, &args, &SHAPE, class));
-        }
-        for (length, inner) in [(rows, columns), (columns, 1)] {
-            for (is_exclusive, is_reversed) in [(false, false), (true, false), (false, true), (true, true)] {
-                let kernel = Kernel::CumSum { length, inner, running: Running { is_exclusive, is_reversed } };
-                cases.push(Case::new(&format!("CumSum, {class:?}"), kernel, &args, &SHAPE, class));
+        for view in [backwards.clone(), stack()] {
+            let args = [(values.clone(), view.clone())];
+            for (is_upper, diagonal) in [(true, 3), (false, -2), (false, i64::MAX), (true, i64::MIN)] {
+                let kernel = Kernel::Trilu { is_upper, diagonal };
+                cases.push(Case::new(&format!("Trilu, {class:?}"), kernel, &args, &view.shape, class));
             }
         }
+        for (view, length, inner) in
+            [(backwards.clone(), rows, columns), (backwards.clone(), columns, 1), (stack(), STACK[1], STACK[2])]
+        {
+            let args = [(values.clone(), view.clone())];
+            for running in DIRECTIONS {
+                let kernel = Kernel::CumSum { length, inner, running };
+                cases.push(Case::new(&format!("CumSum, {class:?}"), kernel, &args, &view.shape, class));
+            }
+        }
+    }
+    // The largest integer is not too large.
+    let most = i64::from(i32::MAX);
+    for (values, is_reversed) in [(vec![most, 1], false), (vec![1, most], true)] {
+        let kernel = Kernel::CumSum { length: 2, inner: 1, running: Running { is_exclusive: true, is_reversed } };
+        let args = [(Data::Int(values), View::contiguous(&[2]))];
+        cases.push(Case::new("CumSum, the largest integer", kernel, &args, &[2], Class::Int));
     }
     cases
 }

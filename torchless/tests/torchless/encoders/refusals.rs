@@ -262,3 +262,37 @@ fn the_command_refuses_masks_without_particles_and_columns_without_events() {
     let (code, said) = with_column("3");
     assert!(code == Some(2) && said.contains("and no column 3"), "{said}");
 }
+
+#[test]
+fn what_is_read_is_not_overwritten() {
+    let place = fresh_folder("overwritten");
+    let inputs = uncomputable(&place);
+    let before = std::fs::read(&inputs).expect("inputs");
+    for path in ["in.npz", "./in.npz"] {
+        for more in [["--output", path].to_vec(), ["--output", "good.npy", "--gradients", path].to_vec()] {
+            let (code, said) = encode(&place, "text17.onnx", &inputs, &more);
+            assert_eq!(code, Some(2));
+            assert!(said.contains(&format!("`{path}` would be overwritten, and it is read")), "{said}");
+        }
+    }
+    assert!(std::fs::read(&inputs).expect("inputs") == before);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_cannot_be_written_to_its_end_leaves_what_was_there() {
+    let place = fresh_folder("full");
+    let case = Case::of("text17");
+    super::npz::write(&place.join("in.npz"), &case.inputs);
+    std::fs::write(place.join("out.npy"), "before").expect("a file");
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\""]).arg(program()).current_dir(&place);
+    command.arg("encode").arg(folder().join("text17.onnx")).args(["--inputs", "in.npz", "--output", "out.npy"]);
+    let done = command.output().expect("the command");
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(2), "{said}");
+    assert!(said.contains("cannot write `out.npy`"), "{said}");
+    assert_eq!(std::fs::read(place.join("out.npy")).expect("the file"), b"before");
+    let files = std::fs::read_dir(&place).expect("the folder").count();
+    assert_eq!(files, 2, "a part is left");
+}
