@@ -31,7 +31,7 @@ TOLERANCES = {
 MAY_DIFFER = {"likelihood.f64": {"newton": 1, "fit": 1}}
 MAY_DIFFER_FUSED = {"likelihood.f64": {"newton": 2, "fit": 1}}
 # Percent of the basic blocks that the launches have to reach, as measured, rounded down.
-LEAST_COVERAGE = {"self_test.f64": 71, "self_test.f32": 71, "likelihood.f64": 94, "transformer.f32": 49, "encoder.f32": 69}
+LEAST_COVERAGE = {"self_test.f64": 71, "self_test.f32": 71, "likelihood.f64": 94, "transformer.f32": 49, "encoder.f32": 70}
 
 
 def scratch(module) -> list[tuple[str, int]]:
