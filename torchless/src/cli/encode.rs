@@ -1,9 +1,10 @@
 //! `encode`: events of NumPy's files in, an encoder's outputs out; and what `info` says of one.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use ns_terminal::escape;
@@ -123,7 +124,11 @@ fn check_output(path: &Path) -> Result<(), CliError> {
     match is_new {
         // Where a link leads to, and not the link.
         true => path.canonicalize().and_then(std::fs::remove_file).map_err(failed),
-        false => Ok(()),
+        // What is written first lies beside it.
+        false => match place_and_part(path) {
+            Some((_, part)) => File::create(&part).and_then(|_| std::fs::remove_file(&part)).map_err(failed),
+            None => Ok(()),
+        },
     }
 }
 
@@ -132,26 +137,36 @@ fn is_same_file(a: &Path, b: &Path) -> bool {
     matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
+/// Returns the file that a path leads to, and one beside it that is written first; `None` where
+/// something else is, such as a pipe.
+fn place_and_part(path: &Path) -> Option<(PathBuf, PathBuf)> {
+    let place = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let name = place.file_name().filter(|_| place.is_file() || !place.exists())?;
+    let mut part = OsString::from(".");
+    part.push(name);
+    part.push(format!(".{}.partial", std::process::id()));
+    let part = place.with_file_name(part);
+    Some((place, part))
+}
+
 /// Writes a file beside its place, and moves it there when it is whole: after a failure the place
 /// has what it had. What is not a file, such as a pipe, is written as it is.
 fn write_whole(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<(), CliError> {
     let failed = |source: io::Error| CliError::Output { path: path.to_owned(), source };
-    let place = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let fill = |to: &Path| {
         let mut out = BufWriter::new(File::create(to)?);
         write(&mut out)?;
         out.flush()
     };
-    let name = place.file_name().filter(|_| place.is_file() || !place.exists());
-    let Some(name) = name else { return fill(&place).map_err(failed) };
-    let mut partial = std::ffi::OsString::from(".");
-    partial.push(name);
-    partial.push(format!(".{}.partial", std::process::id()));
-    let partial = place.with_file_name(partial);
-    let done = fill(&partial).and_then(|()| std::fs::rename(&partial, &place));
+    let Some((place, part)) = place_and_part(path) else { return fill(path).map_err(failed) };
+    let keep_permissions = || match place.metadata() {
+        Ok(before) => std::fs::set_permissions(&part, before.permissions()),
+        Err(_) => Ok(()),
+    };
+    let done = fill(&part).and_then(|()| keep_permissions()).and_then(|()| std::fs::rename(&part, &place));
     if done.is_err() {
         // What failed is reported; a part that cannot be removed is not worth another error.
-        let _ = std::fs::remove_file(&partial);
+        let _ = std::fs::remove_file(&part);
     }
     done.map_err(failed)
 }

@@ -137,10 +137,10 @@ fn smaller<T: PartialOrd>(a: T, b: T) -> T {
 }
 
 macro_rules! float_arithmetic {
-    ($name:ident, $float:ty, $doc:literal) => {
+    ($visibility:vis $name:ident, $float:ty, $doc:literal) => {
         #[doc = $doc]
         #[inline(always)]
-        fn $name(binary: Binary, a: (&[$float], &View), b: (&[$float], &View), out: &mut [$float]) {
+        $visibility fn $name(binary: Binary, a: (&[$float], &View), b: (&[$float], &View), out: &mut [$float]) {
             match binary {
                 Binary::Add => map2(a, b, out, |a, b| a + b),
                 Binary::Sub => map2(a, b, out, |a, b| a - b),
@@ -161,7 +161,7 @@ macro_rules! float_arithmetic {
     };
 }
 float_arithmetic!(arithmetic_f32, f32, "Computes arithmetic of single precision.");
-float_arithmetic!(arithmetic_f64, f64, "Computes arithmetic of double precision.");
+float_arithmetic!(pub(super) binary_f64, f64, "Computes arithmetic of double precision.");
 
 struct Binary32<'a> {
     binary: Binary,
@@ -181,11 +181,6 @@ impl Body for Binary32<'_> {
 /// Computes arithmetic of single precision.
 pub(super) fn binary_f32(isa: InstructionSet, binary: Binary, a: (&[f32], &View), b: (&[f32], &View), out: &mut [f32]) {
     dispatch(isa, Binary32 { binary, a, b, out });
-}
-
-/// Computes arithmetic of double precision.
-pub(super) fn binary_f64(binary: Binary, a: (&[f64], &View), b: (&[f64], &View), out: &mut [f64]) {
-    arithmetic_f64(binary, a, b, out);
 }
 
 /// Computes arithmetic of integers; a quotient by 0 is 0, sums that are too large wrap.
